@@ -1,0 +1,1 @@
+select n, zip, sum, data from chunk where k = ?

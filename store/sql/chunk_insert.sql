@@ -1,0 +1,1 @@
+insert into chunk (k, n, zip, sum, data) values (?, ?, ?, ?, ?)

@@ -1,0 +1,1 @@
+select server, origin, tools from known

@@ -1,0 +1,1 @@
+update mark set swept = ?

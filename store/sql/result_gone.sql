@@ -1,0 +1,1 @@
+update result set gone = ?, query = '', facts = x'' where k = ?

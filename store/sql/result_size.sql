@@ -1,0 +1,1 @@
+select bytes, gone from result where k = ?
