@@ -86,8 +86,8 @@ func TestC61AServersQuestionReachesTheAgentOfItsCallAndNoOther(t *testing.T) {
 	for _, agent := range eras {
 		call(t, agent(h), "d__fail", `{"v":"x"}`)
 	}
-	mcptest.Eventually(t, "the decline at the server", func() bool { return heard(h, "3") != "" })
 	for id, want := range map[string]string{"3": `"result":{"action":"decline"}`, "11": `"result":{"roots":[]}`, "12": `"result":{}`, "13": `-32601`} {
+		mcptest.Eventually(t, "the answer to request "+id+" of the server", func() bool { return heard(h, id) != "" })
 		if got := heard(h, id); !strings.Contains(got, want) {
 			t.Errorf("request %s of the server was answered with %s, want %s", id, got, want)
 		}
@@ -332,41 +332,46 @@ func TestC27ACancelReachesTheRightCallAndNoOther(t *testing.T) {
 	<-last
 }
 
+// TestC60ProgressKeepsALongCallAliveUpToCallTimeout: each server has its own limits, so that
+// the one that is meant comes long before the others.
 func TestC60ProgressKeepsALongCallAliveUpToCallTimeout(t *testing.T) {
 	t.Parallel()
-	h := one(t, "idle_timeout = \"2s\"\ncall_timeout = \"8s\"\n", mcptest.Script{})
-	for _, token := range []string{"", `,"_meta":{"progressToken":"tok"}`} {
-		for what, c := range map[string]struct {
-			tool, args, want string
-			isError          bool
-		}{
-			"reports and answers": {"d__progress", `{"n":12,"ms":200}`, "done", false}, // longer than idle_timeout, and far from the other
-			"reports for ever":    {"d__progress", `{"n":100000,"ms":200}`, "8s (call_timeout of server d)", true},
-			"is silent":           {"d__sleep", `{"ms":600000}`, "2s (idle_timeout of server d)", true},
-		} {
-			t.Run(what+token, func(t *testing.T) {
-				t.Parallel()
-				r, err := h.Agent("a").RPC(background(t), "tools/call", `{"name":"`+c.tool+`","arguments":`+c.args+token+`}`)
-				if err != nil || r.IsError() != c.isError || !strings.Contains(r.Text(), c.want) {
-					t.Errorf("%v: %s", err, r.Body)
-				}
-				n := 0
-				for _, e := range mcptest.Events(r.Body) {
-					if strings.Contains(e.Data, "notifications/progress") {
-						n++
-					}
-				}
-				if (n > 0) != (token != "" && c.tool == "d__progress") {
-					t.Errorf("the agent heard %d reports", n)
-				}
-			})
+	conf, servers := "", map[string]mcptest.Server{}
+	for _, s := range []struct{ name, idle, most string }{{"answers", "10s", "30m"}, {"reports", "10s", "12s"}, {"silent", "5s", "30m"}} {
+		servers[s.name] = mcptest.NewServer(t, mcptest.Script{})
+		conf += servers[s.name].TOML(s.name, fmt.Sprintf("idle_timeout = %q", s.idle), fmt.Sprintf("call_timeout = %q", s.most))
+	}
+	h := hub{mcptest.StartDaemon(t, conf), servers}
+	calls := []struct {
+		tool, args, want string
+		isError          bool
+	}{
+		{"answers__progress", `{"n":55,"ms":200}`, "done", false}, // longer than idle_timeout
+		{"reports__progress", `{"n":100000,"ms":200}`, "12s (call_timeout of server reports)", true},
+		{"silent__sleep", `{"ms":600000}`, "5s (idle_timeout of server silent)", true},
+	}
+	tokens := []string{"", `,"_meta":{"progressToken":"tok"}`}
+	a := h.Agent("a")
+	err := all(len(calls)*len(tokens), func(i int) error {
+		c, token := calls[i/len(tokens)], tokens[i%len(tokens)]
+		r, err := a.RPC(background(t), "tools/call", `{"name":"`+c.tool+`","arguments":`+c.args+token+`}`)
+		if err != nil || r.IsError() != c.isError || !strings.Contains(r.Text(), c.want) {
+			return fmt.Errorf("%s%s: %w: %s", c.tool, token, err, r.Body)
+		}
+		heard := bytes.Contains(r.Body, []byte("notifications/progress"))
+		if heard != (token != "" && c.tool != "silent__sleep") {
+			return fmt.Errorf("%s%s: the agent heard reports: %v", c.tool, token, heard)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	for name, want := range map[string]int{"answers": 0, "reports": 2, "silent": 2} {
+		if n := len(servers[name].Record.Await(t, "notifications/cancelled", want)); n != want {
+			t.Errorf("%d of %d calls were cancelled at the server %s", n, want, name)
 		}
 	}
-	t.Cleanup(func() {
-		if n := len(h.d().Record.Await(t, "notifications/cancelled", 4)); n != 4 {
-			t.Errorf("%d of 4 calls were cancelled at the server", n)
-		}
-	})
 }
 
 func TestC59ProgressKeepsItsTokenAndStrayProgressGoesNowhere(t *testing.T) {
