@@ -165,19 +165,23 @@ func TestC91AnswersThatNobodyWaitsForAreDropped(t *testing.T) {
 	answer := func(id, text string) mcptest.Step {
 		return mcptest.Step{Answer: &mcptest.Answer{ID: mcptest.Bytes(id), Result: mcptest.Bytes(result(text))}}
 	}
-	h := one(t, "", mcptest.Script{Rules: []mcptest.Rule{
+	s := mcptest.NewServer(t, mcptest.Script{Rules: []mcptest.Rule{
 		{Method: "tools/call", Tool: "sleep", Do: []mcptest.Step{{Wait: late}, answer("$ID", "late"), {Touch: late + ".sent"}}},
 		{Method: "tools/call", Tool: "echo", Do: []mcptest.Step{
 			answer("999999", "unknown"), answer("null", "null"), answer(`"x"`, "string"),
 			{Write: `{"jsonrpc":"2.0","id":$ID,"method":"x/unknown"}` + "\n"},
 			answer("$ID", "first"), answer("$ID", "second"), {Touch: late}}},
 		{Method: "tools/call", Tool: "count", Do: []mcptest.Step{{Write: `{"jsonrpc":"2.0","id":$ID,"result":{},"error":{"code":1,"message":"both"}}` + "\n"}}},
-	}}, `call_timeout = "500ms"`)
+	}})
+	limited := func(timeout string) string { return s.TOML("d", fmt.Sprintf("call_timeout = %q", timeout)) }
+	h := hub{mcptest.StartDaemon(t, limited("30m")), map[string]mcptest.Server{"d": s}}
 	a := h.Agent("a")
 	pid := pidOf(t, a, "d__pid")
+	h.read(t, newConfig, func() { h.SetConfig(limited("2s")) }) // for the one call that is to be late
 	if r := call(t, a, "d__sleep", "{}"); !r.IsError() || !strings.Contains(r.Text(), "call_timeout") {
 		t.Errorf("a call over its deadline: %s", r.Body)
 	}
+	h.read(t, newConfig, func() { h.SetConfig(limited("30m")) })
 	for range 3 {
 		if r := call(t, a, "d__echo", "{}"); r.Text() != "first" {
 			t.Errorf("got %s", r.Body)
