@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -198,7 +199,8 @@ func TestC28ALongCallHoldsUpNobody(t *testing.T) {
 func TestC33AServerThatStopsReadingHurtsNobodyElse(t *testing.T) {
 	t.Parallel()
 	conf, _ := tables(t, "response_budget = \"0\"\n", map[string]mcptest.Script{"slow": {ReadBytes: 64 << 10, ReadMS: 1}, "e": {}})
-	stops := mcptest.NewServer(t, mcptest.Script{Rules: []mcptest.Rule{{Method: "tools/call", Tool: "sleep", Do: []mcptest.Step{{StopReading: true}, {Default: true}}}}})
+	stopped := filepath.Join(t.TempDir(), "stopped")
+	stops := mcptest.NewServer(t, mcptest.Script{Rules: []mcptest.Rule{{Method: "tools/call", Tool: "sleep", Do: []mcptest.Step{{StopReading: true}, {Touch: stopped}, {Default: true}}}}})
 	h := hub{Daemon: mcptest.StartDaemon(t, conf+stops.TOML("d", `call_timeout = "5s"`))}
 	a := h.Agent("a")
 	five := strings.Repeat("5", 5<<20)
@@ -206,6 +208,7 @@ func TestC33AServerThatStopsReadingHurtsNobodyElse(t *testing.T) {
 		t.Errorf("5 MiB of arguments came back as %d bytes: %.200s", len(r.Body), r.Body)
 	}
 	call(t, a, "d__sleep", "{}")
+	mcptest.Eventually(t, "the server to read no more", func() bool { _, err := os.Stat(stopped); return err == nil })
 	call(t, a, "d__echo", "{}") // may be the last line that is read, or the first that is not
 	stuck := make(chan mcptest.Response, 4)
 	for range cap(stuck) {
