@@ -165,6 +165,7 @@ func TestC50ManyAgentsStoreAndReadAtOnce(t *testing.T) {
 	if err := errors.Join(err, <-watched); err != nil {
 		t.Error(err)
 	}
+	mcptest.Eventually(t, "all results to be counted", func() bool { return int(h.state(t).Spool.Results) >= 1+agents/3 })
 	if s := h.state(t); s.Spool.FailedOpen != 0 || int(s.Spool.Results) != 1+agents/3 || strings.Contains(h.Log(), "locked") {
 		t.Errorf("the spool is %+v after %d results", s.Spool, 1+agents/3)
 	}
@@ -202,6 +203,7 @@ func TestC51AFullDiskCostsNoBytesAndNoService(t *testing.T) {
 	if h.problem(t, "result-not-stored") == "" {
 		t.Errorf("no result is said to be missing: %+v", s.Problems)
 	}
+	h.AwaitLog("result was not stored")
 	if warned, most := strings.Count(h.Log(), "result was not stored"), 1+int(time.Since(began)/time.Minute); warned == 0 || warned > most {
 		t.Errorf("%d lines in the log, want one a minute", warned)
 	}
