@@ -265,7 +265,7 @@ func TestC26AnAgentOfAnOlderRevisionFindsItsResultAfterTheConnectionBroke(t *tes
 func TestC30AServerInBackoffFailsCallsAtOnceAndASlowStartIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	started := filepath.Join(t.TempDir(), "started")
-	conf, servers := tables(t, "", map[string]mcptest.Script{"slow": {Rules: []mcptest.Rule{{Method: "initialize", Do: []mcptest.Step{{Wait: started}, {Default: true}}}}}})
+	conf, servers := tables(t, "connect_timeout = \"10m\"\n", map[string]mcptest.Script{"slow": {Rules: []mcptest.Rule{{Method: "initialize", Do: []mcptest.Step{{Wait: started}, {Default: true}}}}}})
 	h := hub{mcptest.StartDaemon(t, conf+"\n[servers.dies]\ncommand = \"sh\"\nargs = [\"-c\", \"exit 1\"]\n"), servers}
 	a := h.Agent("a")
 	answers := make(chan error, 3)
@@ -315,7 +315,18 @@ func TestC79WithoutDescriptorsAttachedAgentsGoOn(t *testing.T) {
 	t.Parallel()
 	h := one(t, "", mcptest.Script{})
 	a := h.Agent("a")
-	echo(t, a, "d__echo")
+	w := dial(t, a) // one connection, whatever happens
+	body, header := a.Message("1", "tools/call", `{"name":"d__echo","arguments":{"v":"still here"}}`)
+	answers := func() {
+		t.Helper()
+		if err := w.Post(a, body, header); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := w.Response(); err != nil || r.Text() != "still here" {
+			t.Fatalf("%v: %.300s", err, r.Body)
+		}
+	}
+	answers()
 	low := uint64(len(proc.FDs(h.PID())) + 4)
 	var was unix.Rlimit
 	if err := unix.Prlimit(h.PID(), unix.RLIMIT_NOFILE, nil, &was); err != nil {
@@ -334,7 +345,7 @@ func TestC79WithoutDescriptorsAttachedAgentsGoOn(t *testing.T) {
 	}
 	mcptest.Eventually(t, "the daemon to have no descriptor left", func() bool { return len(proc.FDs(h.PID())) >= int(low) })
 	for range 20 {
-		echo(t, a, "d__echo")
+		answers()
 	}
 	for _, c := range crowd {
 		_ = c.Close()
