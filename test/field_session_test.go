@@ -60,7 +60,7 @@ func TestC01WhatWasSaidInALostSessionIsSaidAgain(t *testing.T) {
 
 	up("s2")
 	remote.Forget()
-	remote.Server.CloseClientConnections() // nobody calls
+	remote.EndStreams() // nobody calls
 	both("s3")
 }
 

@@ -77,6 +77,16 @@ func (r *Remote) Notify(raw string) {
 	}
 }
 
+// EndStreams ends the standing streams, and nothing else that is under way.
+func (r *Remote) EndStreams() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for stream := range r.streams {
+		delete(r.streams, stream)
+		close(stream)
+	}
+}
+
 // Requests returns what came so far.
 func (r *Remote) Requests() []RemoteRequest {
 	r.mu.Lock()
@@ -86,15 +96,11 @@ func (r *Remote) Requests() []RemoteRequest {
 
 func (r *Remote) serve(w http.ResponseWriter, q *http.Request) {
 	body, err := io.ReadAll(q.Body)
-	if !r.forgets {
-		r.mu.Lock()
-		r.requests = append(r.requests, RemoteRequest{q.Method, q.Header.Clone(), string(body)})
-		r.mu.Unlock()
-	}
-	r.s.record.write(append(bytes.ReplaceAll(body, []byte("\n"), []byte(" ")), '\n'))
 	req := parse(body)
+	known := r.take(q, req, body)
+	r.s.record.write(append(bytes.ReplaceAll(body, []byte("\n"), []byte(" ")), '\n'))
 	switch {
-	case err != nil || !r.known(q, req):
+	case err != nil || !known:
 		(&Reply{Status: http.StatusNotFound, Body: `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`}).write(&request{ctx: q.Context(), http: w})
 	case q.Method == http.MethodGet:
 		r.stream(w, q)
@@ -107,10 +113,14 @@ func (r *Remote) serve(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// known reports whether the request names a session that lives, or needs none.
-func (r *Remote) known(q *http.Request, req *request) bool {
+// take keeps a request, and reports whether it names a session that lives, or needs none. Both
+// happen at once: Forget does not reach what Requests shows.
+func (r *Remote) take(q *http.Request, req *request, body []byte) (known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !r.forgets {
+		r.requests = append(r.requests, RemoteRequest{q.Method, q.Header.Clone(), string(body)})
+	}
 	id := q.Header.Get("Mcp-Session-Id")
 	return r.s.script.Stateless || id == "" && req != nil && req.Method == "initialize" || r.sessions[id]
 }
@@ -165,7 +175,10 @@ func (r *Remote) stream(w http.ResponseWriter, q *http.Request) {
 	out := &lazy{w: w, events: true}
 	for {
 		select {
-		case m := <-messages:
+		case m, open := <-messages:
+			if !open {
+				return
+			}
 			_, _ = io.WriteString(out, m+"\n")
 		case <-q.Context().Done():
 			return
