@@ -27,13 +27,12 @@ func sdkProgram(t *testing.T, name string) string {
 // overHTTP starts the fixture on a port and returns its url.
 func overHTTP(t *testing.T, stateless string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := mcptest.NewPort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := l.Addr().String()
-	l.Close()
-	cmd := exec.Command(fixture(t), "-http="+addr, "-stateless="+stateless)
+	t.Cleanup(port.Close)
+	cmd := exec.Command(fixture(t), "-http="+port.Addr, "-stateless="+stateless)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -43,11 +42,11 @@ func overHTTP(t *testing.T, stateless string) string {
 		cmd.Wait()
 	})
 	mcptest.Eventually(t, "the fixture to listen", func() bool {
-		c, err := net.Dial("tcp", addr)
+		c, err := net.Dial("tcp", port.Addr)
 		if err == nil {
 			c.Close()
 		}
 		return err == nil
 	})
-	return "http://" + addr
+	return "http://" + port.Addr
 }

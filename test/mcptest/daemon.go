@@ -70,6 +70,7 @@ type Daemon struct {
 
 	t      testing.TB
 	bin    string
+	port   *Port // where it listens, over all its starts
 	mu     sync.Mutex
 	cmd    *exec.Cmd
 	addr   string
@@ -80,7 +81,7 @@ type Daemon struct {
 }
 
 // StartDaemon starts mcphubd with that configuration and returns when it is
-// ready. Unless the configuration says otherwise it listens on a free loopback port.
+// ready. Unless the configuration says otherwise it listens on a port that is its own.
 func StartDaemon(t testing.TB, config string) *Daemon {
 	t.Helper()
 	d := NewDaemon(t, config)
@@ -125,6 +126,10 @@ func NewDaemon(t testing.TB, config string) *Daemon {
 	}
 	d := &Daemon{Home: home, Config: filepath.Join(home, "config.toml"), Data: filepath.Join(home, "data"),
 		t: t, bin: bin, kids: map[int]bool{}}
+	if d.port, err = NewPort(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.port.Close)
 	d.SetConfig(config)
 	t.Cleanup(d.end)
 	return d
@@ -136,11 +141,7 @@ var listenLine = regexp.MustCompile(`(?m)^\s*listen\s*=`)
 func (d *Daemon) SetConfig(config string) {
 	d.t.Helper()
 	if !listenLine.MatchString(config) {
-		listen := "127.0.0.1:0"
-		if addr := d.Addr(); addr != "" {
-			listen = addr // agents find the daemon again after a restart
-		}
-		config = "listen = " + quote(listen) + "\n" + config
+		config = "listen = " + quote(d.port.Addr) + "\n" + config // agents find it again after a restart
 	}
 	tmp := d.Config + ".new"
 	if err := os.WriteFile(tmp, []byte(config), 0o600); err != nil {
