@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"mcphubd/test/bench/payload"
 	"mcphubd/test/mcptest/proc"
@@ -24,18 +23,22 @@ type child struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
-	err *bytes.Buffer
+	err string // the file of its stderr: a forked helper keeps it open, and nobody waits for that
 }
 
 func start(t testing.TB, script Script) (*child, Server) {
 	t.Helper()
 	s := NewServer(t, script)
-	c := &child{t: t, cmd: exec.Command(s.Command), err: &bytes.Buffer{}}
+	c := &child{t: t, cmd: exec.Command(s.Command), err: filepath.Join(t.TempDir(), "stderr")}
 	for k, v := range s.Env {
 		c.cmd.Env = append(c.cmd.Env, k+"="+v)
 	}
-	c.cmd.Stderr = c.err
-	c.cmd.WaitDelay = time.Second // a forked helper keeps stderr open, and the last words want to be read
+	stderr, err := os.Create(c.err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stderr.Close()
+	c.cmd.Stderr = stderr
 	in, err1 := c.cmd.StdinPipe()
 	out, err2 := c.cmd.StdoutPipe()
 	if err1 != nil || err2 != nil || c.cmd.Start() != nil {
@@ -65,9 +68,14 @@ func (c *child) line() string {
 	c.t.Helper()
 	line, err := c.out.ReadString('\n')
 	if err != nil {
-		c.t.Fatalf("no line from the server: %v (stderr %q)", err, c.err)
+		c.t.Fatalf("no line from the server: %v (stderr %q)", err, c.stderr())
 	}
 	return strings.TrimSuffix(line, "\n")
+}
+
+func (c *child) stderr() string {
+	b, _ := os.ReadFile(c.err)
+	return string(b)
 }
 
 func (c *child) code() int {
@@ -185,8 +193,8 @@ func TestTheServerDiesOnOrderAndLeavesAHelperOnThePipe(t *testing.T) {
 		{Fork: &Helper{Seconds: 60, PIDFile: pidFile}}, {Stderr: "boom\n"}, Exit(3)}}}})
 	c.call(1, "die", "{}")
 	_ = c.cmd.Wait()
-	if code := c.cmd.ProcessState.ExitCode(); code != 3 || c.err.String() != "boom\n" {
-		t.Errorf("exit %d, stderr %q", code, c.err)
+	if code := c.cmd.ProcessState.ExitCode(); code != 3 || c.stderr() != "boom\n" {
+		t.Errorf("exit %d, stderr %q", code, c.stderr())
 	}
 	b, _ := os.ReadFile(pidFile)
 	pid, _ := strconv.Atoi(string(b))
@@ -217,11 +225,20 @@ func TestAServerEndsAtTheEndOfInputUnlessItIsStubborn(t *testing.T) {
 }
 
 func TestACancelledCallIsNeverAnswered(t *testing.T) {
-	c, _ := start(t, Script{})
-	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"v":"x","ms":1000}}}` + "\n" +
-		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`) // in one piece, so that it comes in time
-	c.call(2, "echo", `{"v":"y","ms":1200}`)
+	gate := filepath.Join(t.TempDir(), "gate")
+	c, _ := start(t, Script{Rules: []Rule{{Method: "tools/call", Tool: "echo", Do: []Step{{Wait: gate}, {Default: true}}}}})
+	c.call(1, "echo", `{"v":"x"}`)
+	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	c.call(2, "count", `{}`)
 	if id := string(Members([]byte(c.line()))["id"]); id != "2" {
+		t.Errorf("answered %s", id)
+	}
+	// Lines are taken in order, so by now it is cancelled. What stood would pass the gate.
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.call(3, "echo", `{"v":"y","ms":100}`)
+	if id := string(Members([]byte(c.line()))["id"]); id != "3" {
 		t.Errorf("answered %s", id)
 	}
 }

@@ -152,10 +152,9 @@ func pause(req *request, ms int) bool {
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return true
 	case <-req.ctx.Done():
-		return false
 	}
+	return req.ctx.Err() == nil // also when both came
 }
 
 // awaitFile looks for a file that the test makes. It looks often: two processes
@@ -163,7 +162,7 @@ func pause(req *request, ms int) bool {
 func awaitFile(req *request, path string) bool {
 	for {
 		if _, err := os.Stat(path); err == nil {
-			return true
+			return req.ctx.Err() == nil
 		}
 		if !pause(req, 2) {
 			return false
