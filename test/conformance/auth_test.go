@@ -88,6 +88,7 @@ func signIn(t *testing.T) func(task) string {
 			if err != nil || more != nil {
 				break
 			}
+			mcptest.Eventually(t, "the server to have let the daemon in, or not", func() bool { return tried(d) })
 			more, again = callAll(t, d, a)
 		}
 		if err := d.Stop(); err != nil {
@@ -95,6 +96,22 @@ func signIn(t *testing.T) func(task) string {
 		}
 		return ""
 	}
+}
+
+// tried reports whether the daemon has used what was granted: only then is its list of
+// tools the server's, since nobody waits for one that starts anew.
+func tried(d *mcptest.Daemon) bool {
+	var s struct {
+		Servers []struct {
+			State    string
+			Featured bool
+		}
+	}
+	_, body, err := d.Get("/debug/state")
+	if err != nil || json.Unmarshal(body, &s) != nil || len(s.Servers) != 1 {
+		return false
+	}
+	return s.Servers[0].Featured || s.Servers[0].State != "connecting" && s.Servers[0].State != "ready"
 }
 
 // told is what an agent reads where a login helps.

