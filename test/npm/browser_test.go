@@ -44,12 +44,13 @@ func TestABrowserBehindTheDaemonShowsLargePages(t *testing.T) {
 	t.Cleanup(page.Close)
 	home := t.TempDir()
 	command := with("HOME="+home, node(npm), script(npm, "@playwright/mcp/cli.js"),
-		"--headless", "--isolated", "--no-sandbox", "--executable-path", browser, "--output-dir", home)
+		"--headless", "--isolated", "--no-sandbox", "--executable-path", browser, "--output-dir", home,
+		"--timeout-action", "120000", "--timeout-navigation", "120000")
 	d := mcptest.StartReady(t, table("web", command))
 	agent := d.Agent("reader")
 	agent.Timeout = 2 * time.Minute // a browser's first page takes its time
-	if _, err := agent.Call(t.Context(), "web__browser_navigate", raw(map[string]any{"url": page.URL})); err != nil {
-		t.Fatal(err)
+	if there, err := agent.Call(t.Context(), "web__browser_navigate", raw(map[string]any{"url": page.URL})); err != nil || there.IsError() {
+		t.Fatalf("going there: %v: %.2000s", err, there.Body)
 	}
 	answer, err := agent.Call(t.Context(), "web__browser_snapshot", "{}")
 	if err != nil {
