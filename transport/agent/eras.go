@@ -85,7 +85,7 @@ func (s *Server) enter(name, token string, a Agent) *identity {
 		}
 		id = s.newIdentity(name, token)
 		s.identities[name] = id
-		go s.watch(id, a)
+		go s.watch(id, a.Changed())
 		s.collecting.Do(func() { go s.collect() })
 	}
 	id.fresh = true
@@ -112,13 +112,12 @@ func (s *Server) implementation() *mcp.Implementation {
 }
 
 // watch tells the sessions of id that one of their lists changed, until the agent is
-// no longer welcome or the server is closed. The next channel is taken before the
-// news is told, so no change falls between two. Only what makes one of this agent's lists
-// another one is news.
-func (s *Server) watch(id *identity, a Agent) {
+// no longer welcome or the server is closed. The first channel was taken before the agent
+// was shown a list, and the next is before the news is told, so no change falls between
+// two. Only what makes one of this agent's lists another one is news.
+func (s *Server) watch(id *identity, changed <-chan struct{}) {
 	ctx := context.Background()
-	changed := a.Changed()
-	if !s.mayStay(id) {
+	if _, err := s.open(ctx, id.name); err != nil || !s.mayStay(id) {
 		s.leave(id)
 		return
 	}
