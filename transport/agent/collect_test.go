@@ -31,6 +31,13 @@ func (f *fixture) sdkSessions(name string) (n int) {
 	return n
 }
 
+// known is how many identities there are.
+func (f *fixture) known() int {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	return len(f.s.identities)
+}
+
 // idle is so short that sessions are collected at once; on a busy machine before they
 // come to be used.
 const idle = 50 * time.Millisecond
@@ -118,7 +125,6 @@ func TestSessionsOfOneIdentityAreBounded(t *testing.T) {
 // nobody reads: the old one ends, and news come once, on the new one.
 func TestC69AReopenedStreamTakesOver(t *testing.T) {
 	f := start(t)
-	f.s.pace.beat = time.Hour
 	sid := f.login("/mcp/a")
 	g := newGate(f.gw.agent("a"))
 	out := make(chan answer, 1)
@@ -150,6 +156,22 @@ func TestC69AReopenedStreamTakesOver(t *testing.T) {
 	if a := within(t, out, "the answer"); !strings.Contains(a.body, "done") {
 		t.Errorf("the call in flight: %s", a.body)
 	}
+}
+
+// TestC69AStreamThatNobodyReadsIsBrokenOff after a moment, in the midst of a write.
+func TestC69AStreamThatNobodyReadsIsBrokenOff(t *testing.T) {
+	inBubble(t, func(b *slow) {
+		sid := b.login()
+		_, old := b.open(request("GET", "", sessionHeader, sid))
+		defer old.Close()
+		time.Sleep(time.Minute) // a sign of life is on its way
+		began := time.Now()
+		resp, conn := b.open(request("GET", "", sessionHeader, sid))
+		defer conn.Close()
+		if took := time.Since(began); resp.StatusCode != http.StatusOK || took != usualPace.farewell {
+			t.Errorf("HTTP %d after %v", resp.StatusCode, took)
+		}
+	})
 }
 
 // TestC69OfTwoStreamsAtOnceOneStands.
@@ -223,18 +245,13 @@ func TestC68AnUnusedIdentityIsForgotten(t *testing.T) {
 	}
 	sid := f.listen("/mcp/listening")
 	base := runtime.NumGoroutine()
-	known := func() int {
-		f.s.mu.Lock()
-		defer f.s.mu.Unlock()
-		return len(f.s.identities)
-	}
 	for range 2 {
 		for i := range 50 {
 			if a := f.do("POST", fmt.Sprint("/mcp/once", i), hello); a.status != 200 {
 				t.Fatalf("%d %s", a.status, a.body)
 			}
 		}
-		eventually(t, "all but one to be forgotten", func() bool { return known() == 1 })
+		eventually(t, "all but one to be forgotten", func() bool { return f.known() == 1 })
 		http.DefaultClient.CloseIdleConnections()
 		eventually(t, "their goroutines to end", func() bool { return runtime.NumGoroutine() <= base+10 })
 	}

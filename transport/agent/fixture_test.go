@@ -26,8 +26,8 @@ type fakeAgent struct {
 	call    func(ctx context.Context, c actors.Call) (actors.Reply, error)
 	tools   string
 	changed chan struct{}
-	looked  chan struct{} // closed at the next look at the list
-	seen    int           // calls that got here
+	seen    int    // calls that got here
+	shown   func() // called after each look at the tools; may be nil
 
 	request    func(ctx context.Context, c actors.Call) (actors.Reply, error)
 	lists      [3]string // by actors.List
@@ -48,20 +48,12 @@ func (a *fakeAgent) Call(ctx context.Context, c actors.Call) (actors.Reply, erro
 
 func (a *fakeAgent) Tools(context.Context) []byte {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.looked != nil {
-		close(a.looked)
-		a.looked = nil
+	tools, shown := []byte(a.tools), a.shown
+	a.mu.Unlock()
+	if shown != nil {
+		shown()
 	}
-	return []byte(a.tools)
-}
-
-// looks returns a channel that is closed at the next look at the list.
-func (a *fakeAgent) looks() <-chan struct{} {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.looked = make(chan struct{})
-	return a.looked
+	return tools
 }
 
 func (a *fakeAgent) Changed() <-chan struct{} {
@@ -201,6 +193,16 @@ type fixture struct {
 	port int
 }
 
+// steady is a pace at which a machine that stands still for a while changes nothing: no
+// answer becomes a stream for being late, and every stream ends in good order.
+var steady = pace{progress: time.Hour, write: time.Hour, silence: time.Hour, beat: time.Hour, farewell: time.Hour,
+	settle: 10 * time.Millisecond, parked: time.Hour}
+
+// quick has a server keep that pace.
+func quick(p pace) func(*Server) {
+	return func(s *Server) { s.pace, s.silence.After = p, p.silence }
+}
+
 func start(t testing.TB, change ...func(*Server)) *fixture {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -210,6 +212,7 @@ func start(t testing.TB, change ...func(*Server)) *fixture {
 	f := &fixture{gw: &fakeGateway{agents: map[string]*fakeAgent{}}, addr: ln.Addr().String(), port: ln.Addr().(*net.TCPAddr).Port}
 	f.T, _ = t.(*testing.T)
 	f.s = New(Options{Gateway: f.gw, Version: "1.2.3", MaxRequest: 1 << 20, Port: func() int { return f.port }})
+	quick(steady)(f.s)
 	for _, c := range change {
 		c(f.s)
 	}
@@ -332,6 +335,8 @@ type gate struct {
 
 func newGate(a *fakeAgent) *gate {
 	g := &gate{make(chan actors.Call, 200), make(chan context.Context, 200), make(chan actors.Reply)}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.call = func(ctx context.Context, c actors.Call) (actors.Reply, error) {
 		c.Params = bytes.Clone(c.Params)
 		g.entered <- c

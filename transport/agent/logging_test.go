@@ -155,17 +155,27 @@ func TestC77AReaderThatStandsStillCostsBoundedMemoryAndDelaysNobody(t *testing.T
 	mine := f.s.sessions.of(f.s.identities["a"], still, time.Now())
 	eventually(t, "the stream", func() bool { return mine.stream.Load() != nil })
 	pad := strings.Repeat("x", 4096)
-	for i := range 100_000 {
-		f.s.Log(actors.LogFrom{Server: "d"}, fmt.Appendf(nil, `{"level":"info","data":"%d %s"}`, i, pad), func(string) bool { return true })
+	q, last := &mine.stream.Load().feed, 0
+	say := func(n int) {
+		for range n {
+			last++
+			f.s.Log(actors.LogFrom{Server: "d"}, fmt.Appendf(nil, `{"level":"info","data":"%d %s"}`, last, pad), func(string) bool { return true })
+		}
 	}
+	say(100_000)
+	eventually(t, "news to wait, because no more of it goes out", func() bool {
+		say(10)
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return len(q.all) == maxNews
+	})
 	f.s.Log(actors.LogFrom{Server: "d"}, []byte(`{"level":"info","data":"last"}`), func(string) bool { return true })
-	q := &mine.stream.Load().feed
 	q.mu.Lock()
-	if len(q.all) > maxNews || q.bytes > maxNewsBytes || len(q.all) == 0 {
+	if len(q.all) > maxNews || q.bytes > maxNewsBytes {
 		t.Errorf("%d events of %d bytes wait", len(q.all), q.bytes)
 	}
 	q.mu.Unlock()
-	for last := ""; !strings.Contains(last, `"last"`); last = s.next(t) {
+	for !strings.Contains(s.next(t), `"last"`) {
 	}
 	if a := f.do("POST", "/mcp/a", callBody("1", `{"name":"d__echo"}`), sessionHeader, still); a.status != 200 {
 		t.Error(a)

@@ -93,6 +93,7 @@ type pace struct {
 	write    time.Duration // for one write to be taken
 	silence  time.Duration // without an answer, a call becomes a stream
 	beat     time.Duration // between signs of life on such a stream
+	farewell time.Duration // for a stream that another took over to end in good order
 	settle   time.Duration // in which changes of a tool list are told as one
 	parked   time.Duration // an agent that was asked something may take to come back
 }
@@ -102,6 +103,7 @@ var usualPace = pace{
 	write:    5 * time.Minute, // somebody who reads a KB a second has his time
 	silence:  time.Second,
 	beat:     15 * time.Second,
+	farewell: time.Second,
 	settle:   100 * time.Millisecond,
 	parked:   10 * time.Minute,
 }

@@ -18,12 +18,10 @@ type standing struct {
 	over bool
 }
 
-// farewell is how long a stream may take to end in good order.
-const farewell = time.Second
-
 // stand makes room for a new standing stream: it ends the one before, and waits until
-// that is gone. It fails when in the meantime yet another took over, or ctx ended.
-func (s *session) stand(ctx context.Context) (_ context.Context, mine *standing, ok bool) {
+// that is gone; for farewell it may end in good order. It fails when in the meantime yet
+// another took over, or ctx ended.
+func (s *session) stand(ctx context.Context, farewell time.Duration) (_ context.Context, mine *standing, ok bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	mine = &standing{cancel: cancel, done: make(chan struct{})}
 	s.mu.Lock()

@@ -205,7 +205,7 @@ func (v visit) stream() {
 
 // stand serves the standing stream of a session.
 func (v visit) stand(sess *session, seen func(http.Header, int)) {
-	ctx, mine, ok := sess.stand(v.r.Context())
+	ctx, mine, ok := sess.stand(v.r.Context(), v.s.pace.farewell)
 	defer sess.leave(mine)
 	if !ok {
 		refuse(v.w, http.StatusConflict, nil, codeInvalidRequest, "another request took this stream over")

@@ -14,12 +14,12 @@ import (
 	"mcphubd/actors"
 )
 
-func quick(p pace) func(*Server) {
-	return func(s *Server) { s.pace, s.silence.After = p, p.silence }
-}
-
 // beats makes silence and beat so short that a waiting call shows them at once.
-var beats = pace{progress: time.Minute, write: time.Minute, silence: time.Millisecond, beat: time.Millisecond, settle: time.Millisecond}
+var beats = func() pace {
+	p := steady
+	p.silence, p.beat = time.Millisecond, time.Millisecond
+	return p
+}()
 
 func TestAWaitingCallShowsSignsOfLife(t *testing.T) {
 	f := start(t, quick(beats))
@@ -116,7 +116,7 @@ func TestCancelEndsTheCallWithoutAnAnswer(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		pace pace
-	}{{"quiet", usualPace}, {"streaming", beats}} {
+	}{{"quiet", steady}, {"streaming", beats}} {
 		f := start(t, quick(tt.pace))
 		g := newGate(f.gw.agent("default"))
 		sid, other := f.login("/mcp"), f.login("/mcp")
@@ -254,23 +254,19 @@ func TestC99TheRequestLimitIsKeptAndNamed(t *testing.T) {
 	}
 	for _, tt := range []struct{ size, status int }{{300 << 10, 200}, {1 << 20, 200}, {1<<20 + 1, 413}, {5 << 20, 413}} {
 		for _, chunked := range []bool{false, true} {
-			var src io.Reader = strings.NewReader(body(tt.size))
+			raw := f.rawRequest("/mcp", body(tt.size), sessionHeader, sid)
 			if chunked {
-				src = struct{ io.Reader }{src}
+				raw = strings.Replace(raw, fmt.Sprintf("Content-Length: %d\r\n", tt.size), "Transfer-Encoding: chunked\r\n", 1)
+				raw = strings.Replace(raw, "\r\n\r\n", fmt.Sprintf("\r\n\r\n%x\r\n", tt.size), 1) + "\r\n0\r\n\r\n"
 			}
-			r, _ := http.NewRequest("POST", f.url("/mcp"), src)
-			r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, sessionHeader: {sid}}
-			resp, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatalf("%d bytes, chunked %v: %v", tt.size, chunked, err)
+			c := f.dial()
+			go io.WriteString(c, raw) // the answer to what is too large may come before its end
+			a, err := response(c)
+			if err != nil || a.status != tt.status {
+				t.Errorf("%d bytes, chunked %v: %d %.100s %v", tt.size, chunked, a.status, a.body, err)
 			}
-			b, _ := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			if resp.StatusCode != tt.status {
-				t.Errorf("%d bytes, chunked %v: %d %.100s", tt.size, chunked, resp.StatusCode, b)
-			}
-			if tt.status == 413 && (!json.Valid(b) || !strings.Contains(string(b), "1048576") || !strings.Contains(string(b), "max_request")) {
-				t.Errorf("%d bytes: %s", tt.size, b)
+			if tt.status == 413 && (!json.Valid([]byte(a.body)) || !strings.Contains(a.body, "1048576") || !strings.Contains(a.body, "max_request")) {
+				t.Errorf("%d bytes: %s", tt.size, a.body)
 			}
 		}
 	}
