@@ -40,7 +40,7 @@ func (c *Conn) end() {
 // unwritable follows a pipe that takes no more bytes. A child that is about to exit
 // gets the time to say so: its exit status is the better reason.
 func (c *Conn) unwritable(err error) {
-	if !c.proc.waits(context.Background(), time.Second) {
+	if !c.proc.ends(time.Second) {
 		c.lose(c.lastWords(err.Error()))
 	}
 	c.end()
@@ -54,7 +54,7 @@ func (c *Conn) run() {
 	r.read(c.proc.stdout)
 	r.flows.Wait() // a whole answer that is still on its way to the spool is not lost
 	// Stdout mostly ends a moment before the child does.
-	if c.proc.waits(context.Background(), 500*time.Millisecond) {
+	if c.proc.ends(500 * time.Millisecond) {
 		<-c.stderr.drained
 		c.lose(c.lastWords(c.proc.how))
 	} else {

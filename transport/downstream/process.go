@@ -1,6 +1,7 @@
 package downstream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -231,6 +233,30 @@ func (p *process) waits(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 	}
 	return false
+}
+
+// ends is waits for a child that has shut a stream of its own: one that is on its way out
+// gets all the time that the machine takes over it.
+func (p *process) ends(d time.Duration) bool {
+	return p.waits(context.Background(), d) || p.exiting() && p.waits(context.Background(), 10*time.Second)
+}
+
+// exiting reports whether the child has begun to exit, or is gone. The kernel notes that
+// before it closes the child's files.
+func (p *process) exiting() bool {
+	const onItsWayOut = 0x4 // PF_EXITING
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reaped {
+		return true
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if err != nil || len(fields) < 7 {
+		return false
+	}
+	flags, err := strconv.ParseUint(fields[6], 10, 64)
+	return err == nil && flags&onItsWayOut != 0
 }
 
 // pipes are the three standard streams of a child: its ends and ours.

@@ -71,6 +71,21 @@ func TestC09AChildThatExitsBeforeTheHandshakeSaysWhy(t *testing.T) {
 	}
 }
 
+// TestC09ADeathIsNamedHoweverLateItIsNoticed: on a machine that is very busy a child takes its
+// time between the end of its stdout and its own.
+func TestC09ADeathIsNamedHoweverLateItIsNoticed(t *testing.T) {
+	c := connect(t, stdio(t, "server"), actors.Events{})
+	if c.proc.exiting() {
+		t.Error("a child that serves is said to be on its way out")
+	}
+	c.proc.mu.Lock() // nobody reaps it
+	time.AfterFunc(800*time.Millisecond, c.proc.mu.Unlock)
+	_, err := tool(t.Context(), c, "exit", `{"code":3}`)
+	if err == nil || !strings.Contains(err.Error(), "exit status 3") {
+		t.Errorf("err %v", err)
+	}
+}
+
 func TestDeathBySignalIsNamed(t *testing.T) {
 	c := connect(t, stdio(t, "server"), actors.Events{})
 	if err := syscall.Kill(c.Info().PID, syscall.SIGKILL); err != nil {

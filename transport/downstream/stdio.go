@@ -147,6 +147,12 @@ func (c *Conn) noHandshake(ctx context.Context, err error) error {
 		select { // the SDK may have heard of the death first, by a failed write
 		case <-c.done:
 		case <-time.After(time.Second):
+			if c.proc.exiting() {
+				select {
+				case <-c.done:
+				case <-ctx.Done():
+				}
+			}
 		}
 	}
 	if lost := c.Err(); lost != nil {
