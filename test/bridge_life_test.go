@@ -24,6 +24,8 @@ func TestC70WithoutADaemonCallsEndInBoundedTimeAndALaterOneIsUsed(t *testing.T) 
 	b.call(1, "d__echo", `{"v":"one"}`)
 	b.next(`"id":1`, "one")
 	h.Kill9()
+	b.send(`{"jsonrpc":"2.0","id":"gone","method":"ping"}`) // once it is given up, the bridge has seen that its connections are dead
+	b.next(`"id":"gone"`, `"error"`)
 	b.call(2, "d__echo", `{"v":"two"}`)
 	b.next(`"id":2`, `"error"`, "cannot be reached")
 	h.StartAgain()

@@ -88,6 +88,9 @@ const (
 	// abandoned: a client that closes our stdin wants us gone within a second.
 	farewell = 500 * time.Millisecond
 	goodbye  = 200 * time.Millisecond
+	// parting is how long the daemon may take to hear that we go. Where it is there and the
+	// machine is not very busy, that takes no time.
+	parting = time.Second
 )
 
 // finish waits a moment for the answers to what was asked last.

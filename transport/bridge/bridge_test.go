@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -32,7 +34,9 @@ func attach(t *testing.T, o Options, daemon http.HandlerFunc) *client {
 	if o.URL == "" {
 		o.URL = srv.URL
 	}
-	o.HTTP = srv.Client()
+	if o.HTTP == nil {
+		o.HTTP = srv.Client()
+	}
 	in, toBridge := io.Pipe()
 	fromBridge, out := io.Pipe()
 	c := &client{t: t, in: toBridge, out: bufio.NewReaderSize(fromBridge, 1<<20), ended: make(chan error, 1),
@@ -102,6 +106,43 @@ func TestARequestThatDidNotRunIsSentAgainAndOneThatMayHaveIsNot(t *testing.T) {
 	c.send(request(2, "tools/call"))
 	if line := c.next(); !strings.Contains(line, `"id":2,"result"`) {
 		t.Errorf("the next call: %s", line)
+	}
+}
+
+// mortal is a connection that takes nothing more once its daemon is gone, as a Unix socket;
+// the bridge did not see that yet.
+type mortal struct {
+	net.Conn
+	gone *atomic.Bool
+}
+
+func (m mortal) Write(p []byte) (int, error) {
+	if m.gone.Load() {
+		return 0, syscall.EPIPE
+	}
+	return m.Conn.Write(p)
+}
+
+func TestARequestOfWhichNothingCouldBeWrittenIsSentAgain(t *testing.T) {
+	var calls atomic.Int64
+	gone := new(atomic.Bool)
+	c := attach(t, Options{HTTP: &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		n, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		if gone.Load() {
+			return n, err
+		}
+		return mortal{n, gone}, err
+	}}}}, func(w http.ResponseWriter, r *http.Request) {
+		id, _ := idOf(r)
+		calls.Add(1)
+		answer(w, id, 1)
+	})
+	c.send(request(1, "ping"))
+	c.next()
+	gone.Store(true)
+	c.send(request(2, "tools/call"))
+	if line := c.next(); !strings.Contains(line, `"id":2,"result"`) || calls.Load() != 2 {
+		t.Errorf("after %d requests: %s", calls.Load(), line)
 	}
 }
 

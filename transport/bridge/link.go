@@ -50,7 +50,7 @@ func (l *link) end() {
 	if session == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+	ctx, cancel := context.WithTimeout(context.Background(), parting)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodDelete, l.b.o.URL, nil)
 	if err != nil {
@@ -180,7 +180,7 @@ func (b *Bridge) tell(ctx context.Context, m message) {
 
 // request carries one request to its answer, which it writes in any case.
 func (b *Bridge) request(ctx context.Context, m message) {
-	err := b.persist(ctx, func() error { return b.once(ctx, m) })
+	err := b.persist(ctx, func() error { return b.once(ctx, m, false) })
 	if err != nil && ctx.Err() == nil {
 		b.out.write(errorLine(m.id, codeInternal, err.Error()))
 	}
@@ -192,8 +192,9 @@ type errAgain struct{ cause error }
 func (e *errAgain) Error() string { return e.cause.Error() }
 func (e *errAgain) Unwrap() error { return e.cause }
 
-// once sends a request and writes what comes back.
-func (b *Bridge) once(ctx context.Context, m message) error {
+// once sends a request and writes what comes back. renewed says that the session was made
+// for it just now.
+func (b *Bridge) once(ctx context.Context, m message, renewed bool) error {
 	h := b.headers(&m)
 	res, sent, err := b.post(ctx, m.line, h)
 	switch {
@@ -210,6 +211,9 @@ func (b *Bridge) once(ctx context.Context, m message) error {
 		// The daemon does not know the session: the request did not run.
 		if err := b.renew(ctx, h.Get("Mcp-Session-Id")); err != nil {
 			return err
+		}
+		if !renewed { // at once: the daemon is there now, however long that took
+			return b.once(ctx, m, true)
 		}
 		return &errAgain{errors.New("the daemon was restarted")}
 	}
@@ -268,12 +272,16 @@ func (b *Bridge) persist(ctx context.Context, f func() error) error {
 // post sends one message. sent reports whether any of it may have reached the daemon.
 func (b *Bridge) post(ctx context.Context, line []byte, h http.Header) (res *http.Response, sent bool, err error) {
 	var wrote atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn:      func(string) { wrote.Store(false) },
+		WroteHeaders: func() { wrote.Store(true) }, // into a buffer, perhaps of a connection that is dead
+	})
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, b.o.URL, bytes.NewReader(line))
 	if err != nil {
 		return nil, false, err
 	}
-	r.GetBody = nil // nobody but us repeats a request
+	// By GetBody the transport repeats, on another connection, a POST of which nothing at
+	// all could be written. Nobody but us repeats any other.
 	r.Header = h
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
