@@ -1,6 +1,7 @@
 package test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -45,7 +46,8 @@ func TestC95ANewCredentialInItsFileWorksWithoutARestart(t *testing.T) {
 	})
 	token := filepath.Join(t.TempDir(), "token")
 	write := func(text string) {
-		if err := os.WriteFile(token, []byte(text+"\n"), 0o600); err != nil {
+		err := os.WriteFile(token+".new", []byte(text+"\n"), 0o600)
+		if err = errors.Join(err, os.Rename(token+".new", token)); err != nil { // at once: the daemon may read it at any moment
 			t.Fatal(err)
 		}
 	}

@@ -162,6 +162,7 @@ func TestC76AStopWaitsForNobodyTooLong(t *testing.T) {
 			began := time.Now()
 			syscall.Kill(s.PID(), signal)
 			s.refusesAtOnce(t)
+			touch(t, s.end) // the call has until the end of drain_timeout
 			for _, stream := range s.streams {
 				for {
 					if _, err := stream.Next(); err != nil {
@@ -170,7 +171,6 @@ func TestC76AStopWaitsForNobodyTooLong(t *testing.T) {
 				}
 			}
 			t.Logf("all streams ended after %s", time.Since(began))
-			touch(t, s.end)
 			if r := <-s.short; r.Text() != "in time" {
 				t.Errorf("the call that was soon over: %s", r.Body)
 			}

@@ -90,8 +90,7 @@ func startReloading(t *testing.T, script mcptest.Script, agents string) *reloadi
 		r.servers[name] = mcptest.NewServer(t, script)
 		r.tables[name] = r.servers[name].TOML(name)
 	}
-	r.Daemon = mcptest.StartDaemon(t, r.config())
-	r.awaitServers(t, 5)
+	r.Daemon = mcptest.StartReady(t, r.config())
 	return r
 }
 

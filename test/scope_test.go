@@ -49,15 +49,14 @@ var asked = []struct{ method, params string }{
 // the server sees no traffic for it.
 func TestC17WhatIsOutOfScopeAnswersLikeWhatIsNotThere(t *testing.T) {
 	t.Parallel()
-	h := start(t, "[agents.b]\nservers = [\"d1\"]\n[agents.all]\n[agents.none]\nservers = []\n",
+	conf, servers := tables(t, "[agents.b]\nservers = [\"d1\"]\n[agents.all]\n[agents.none]\nservers = []\n",
 		map[string]mcptest.Script{"d1": offering("d1"), "d2": offering("d2")})
+	h := hub{mcptest.StartReady(t, conf), servers} // nothing is asked of them any more that no agent asks
 	all := h.Agent("all")
 	call(t, all, "d2__echo", `{}`)
-	h.servers["d2"].Record.Await(t, "resources/templates/list", 1)
-	mcptest.Eventually(t, "both servers to be listed", func() bool {
-		r, err := all.RPC(background(t), "resources/list", "{}")
-		return err == nil && strings.Contains(string(r.Body), "d1/readme") && strings.Contains(string(r.Body), "d2/readme")
-	})
+	if r, err := all.RPC(background(t), "resources/list", "{}"); err != nil || !strings.Contains(string(r.Body), "d1/readme") || !strings.Contains(string(r.Body), "d2/readme") {
+		t.Fatalf("%v: %s", err, r.Body)
+	}
 	before := len(h.servers["d2"].Record.All())
 	for what, a := range map[string]*mcptest.Agent{"legacy": h.Agent("b"), "modern": h.Modern("b"), "nothing in scope": h.Agent("none")} {
 		for _, q := range asked {

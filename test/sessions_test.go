@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"mcphubd/test/mcptest"
 	"mcphubd/test/mcptest/proc"
@@ -31,21 +33,24 @@ func heapInUse(t testing.TB, d *mcptest.Daemon) (n int64) {
 // end; one with a call in flight and one that listens live on.
 func TestC68AbandonedSessionsLeaveNothing(t *testing.T) {
 	t.Parallel()
-	h := one(t, "session_idle = \"2s\"\n", mcptest.Script{})
-	busy, listening := h.Agent("busy"), h.Agent("listening")
-	call(t, busy, "d__echo", "{}")
-	call(t, listening, "d__echo", "{}")
+	end := filepath.Join(t.TempDir(), "end")
+	h := one(t, "session_idle = \"6s\"\n", mcptest.Script{ // which no client takes between two requests
+		Rules: []mcptest.Rule{{Method: "tools/call", Tool: "sleep", Do: []mcptest.Step{{Wait: end}, {Default: true}}}}})
+	h.awaitState(t, "d", "ready")
+	listening := h.Agent("listening")
 	stream, err := listening.Listen(background(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stream.Close()
-	done := make(chan mcptest.Response, 1)
+	call(t, listening, "d__echo", "{}")
+	busy, done := h.Agent("busy"), make(chan mcptest.Response, 1)
+	busy.Timeout = 5 * time.Minute
 	go func() {
-		r, _ := busy.Call(background(t), "d__sleep", `{"ms":10000}`)
+		r, _ := busy.Call(background(t), "d__sleep", "{}")
 		done <- r
 	}()
-	h.d().Record.Await(t, "tools/call", 3)
+	h.d().Record.Await(t, "tools/call", 2)
 	heap, goroutines, open := heapInUse(t, h.Daemon), h.Goroutines(), len(proc.FDs(h.PID()))
 	var old *mcptest.Agent
 	for range 4 { // in waves, so that as many live at once on a fast machine as on a slow one
@@ -86,6 +91,7 @@ func TestC68AbandonedSessionsLeaveNothing(t *testing.T) {
 	if r, err := old.RPC(background(t), "ping", "{}"); err != nil || r.Status != 404 {
 		t.Errorf("a forgotten session: HTTP %d, %v: %s", r.Status, err, r.Body)
 	}
+	touch(t, end)
 	if r := <-done; r.Result() == nil || r.IsError() {
 		t.Errorf("the call in flight: HTTP %d %s", r.Status, r.Body)
 	}
@@ -171,6 +177,7 @@ func TestC35AfterARestartAnOldSessionIsNotFound(t *testing.T) {
 		a := h.Agent("a")
 		echo(t, a, "d__echo")
 		end()
+		a.Close() // its connections are dead, too
 		h.StartAgain()
 		stale := a.Session
 		for _, session := range []string{stale, "never-was", "not valid !"} {
