@@ -15,7 +15,7 @@ import (
 const oneServer = `
 [servers.d]
 command = "d"
-connect_timeout = "5s"
+connect_timeout = "1m"
 call_timeout = "1m"
 `
 
@@ -90,12 +90,12 @@ func TestC30BackoffKeepsSpawnsFew(t *testing.T) {
 		d1 := &fakeServer{connect: func(int) error { return errors.New("exit status 1") }}
 		d2 := &fakeServer{}
 		d2.connect = func(int) error {
-			go func() {
-				time.Sleep(500 * time.Millisecond)
+			// A timer, and no goroutine that sleeps: the last of these lives when the test ends.
+			time.AfterFunc(500*time.Millisecond, func() {
 				if c := d2.last.Load(); c != nil {
 					c.die(errors.New("exit status 0"))
 				}
-			}()
+			})
 			return nil
 		}
 		d3 := &fakeServer{connect: func(int) error { time.Sleep(8 * time.Second); return nil }}

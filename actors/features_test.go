@@ -574,6 +574,7 @@ func TestC22LastKnownToolsAreListedAtOnceAndNoEmptyListReplacesThemUnseen(t *tes
 		}
 		close(slow)
 		r.ready("d")
+		synctest.Wait() // that it offers nothing besides tools is a change too
 		if got := string(s.Tools(context.Background())); got != full {
 			t.Errorf("after an empty list:\n got %s\nwant %s", got, full)
 		}
