@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,7 +44,7 @@ func File(ctx context.Context, path string, o Options, changed func()) {
 	notify, err := fsnotify.NewWatcher()
 	if err == nil {
 		defer notify.Close()
-		w.notify = notify
+		w.notify, w.add = notify, notify.Add
 		err = w.aim()
 	}
 	if err != nil {
@@ -68,7 +69,8 @@ type watcher struct {
 	settle  time.Duration
 	changed func()
 	notify  *fsnotify.Watcher // nil when the system cannot
-	places  places            // that are watched
+	add     func(dir string) error
+	places  places // that are watched
 	last    [sha256.Size]byte
 	looked  bool
 }
@@ -117,8 +119,10 @@ func (w *watcher) look() {
 	if w.looked && now == w.last {
 		return
 	}
-	w.last, w.looked = now, true
 	w.changed()
+	// What changed read may be newer than what was seen before. If it is, the next look
+	// tells once more, whatever is there by then.
+	w.last, w.looked = now, sum(w.path) == now
 }
 
 // sum is what stands for the content: also for there being none, and for not being
@@ -131,16 +135,31 @@ func sum(path string) [sha256.Size]byte {
 	return sha256.Sum256(append([]byte("text: "), text...))
 }
 
-// aim watches the folders that have a part in the path as it leads now.
-func (w *watcher) aim() error {
+// aimMost is how often aim begins anew when the way is turned under its hands.
+const aimMost = 10
+
+// aim watches the folders that have a part in the path as it leads now. What was made or
+// turned in a folder before it was watched told nobody, so aim looks again afterwards.
+func (w *watcher) aim() (err error) {
 	if w.notify == nil {
 		return nil
 	}
 	now := onTheWay(w.path)
+	for range aimMost {
+		err = w.aimAt(now)
+		was := now
+		if now = onTheWay(w.path); maps.EqualFunc(now, was, maps.Equal) {
+			break
+		}
+	}
+	return err
+}
+
+func (w *watcher) aimAt(now places) error {
 	var errs []error
 	for dir := range now {
 		// Also one that is watched: it may be another folder of the same name.
-		if err := w.notify.Add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := w.add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}

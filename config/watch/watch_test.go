@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 )
 
 // seen watches path and returns what its content was each time it was told of.
@@ -30,7 +32,7 @@ func seen(t *testing.T, path string) <-chan string {
 
 func expect(t *testing.T, told <-chan string, want string) {
 	t.Helper()
-	for timeout := time.After(20 * time.Second); ; {
+	for timeout := time.After(time.Minute); ; {
 		select {
 		case got := <-told:
 			if got == want {
@@ -131,6 +133,48 @@ func TestTheSameContentIsNotToldTwice(t *testing.T) {
 	replace(t, path, "two")
 	if got := <-told; got != "two" {
 		t.Errorf("told of %q", got)
+	}
+}
+
+// TestWhatIsMadeBeforeItsFolderIsWatchedIsNotMissed: nobody is told of it.
+func TestWhatIsMadeBeforeItsFolderIsWatchedIsNotMissed(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x", "y", "conf")
+	notify, err := fsnotify.NewWatcher()
+	must(t, err)
+	defer notify.Close()
+	w := &watcher{path: path, notify: notify}
+	w.add = func(folder string) error {
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		return notify.Add(folder)
+	}
+	must(t, w.aim())
+	if !w.places.concern(path) {
+		t.Errorf("watched is %v", w.places)
+	}
+}
+
+// TestWhatIsToldIsNeverAnOlderContentForGood: whoever is told reads the file a little later
+// than it was looked at.
+func TestWhatIsToldIsNeverAnOlderContentForGood(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	write(t, path, "one")
+	next, read := []string{"two", "one"}, ""
+	w := &watcher{path: path}
+	w.changed = func() {
+		if len(next) > 0 {
+			write(t, path, next[0])
+			next = next[1:]
+		}
+		b, err := os.ReadFile(path)
+		must(t, err)
+		read = string(b)
+	}
+	w.look()
+	write(t, path, "one") // as it was looked at, and not as it was read
+	w.look()
+	if read != "one" {
+		t.Errorf("read was %q last, the file holds one", read)
 	}
 }
 
