@@ -40,9 +40,9 @@ func newAgent(h *house, i int) (*agent, error) {
 	var err error
 	switch i % 4 {
 	case 0:
-		a.caller = &overHTTP{a: mcptest.NewAgent("http://" + h.addr + "/mcp/" + a.name)}
+		a.caller = over(mcptest.NewAgent("http://" + h.addr + "/mcp/" + a.name))
 	case 1:
-		a.caller = &overHTTP{a: mcptest.NewModern("http://" + h.addr + "/mcp/" + a.name)}
+		a.caller = over(mcptest.NewModern("http://" + h.addr + "/mcp/" + a.name))
 	default:
 		a.caller, err = newBridge(h, a.name, i%4 == 3)
 	}
@@ -175,6 +175,11 @@ var errLost = errors.New("a stored result is not there")
 
 // overHTTP attaches by HTTP. Without a Protocol it does the handshake first.
 type overHTTP struct{ a *mcptest.Agent }
+
+func over(a *mcptest.Agent) *overHTTP {
+	a.Timeout = patience
+	return &overHTTP{a}
+}
 
 func (o *overHTTP) call(ctx context.Context, tool, args string) (answer, error) {
 	for try := 0; ; try++ {

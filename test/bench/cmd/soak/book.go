@@ -65,7 +65,7 @@ func (b *book) readAll(ctx context.Context, h *house) {
 		return
 	}
 	defer r.Close()
-	c := &overHTTP{a: mcptest.NewModern("http://" + h.addr + "/mcp/reader")}
+	c := over(mcptest.NewModern("http://" + h.addr + "/mcp/reader"))
 	defer c.close()
 	every := max(len(b.receipts)/overWire, 1)
 	for i, receipt := range b.receipts {

@@ -44,7 +44,7 @@ func newBridge(h *house, name string, modern bool) (*bridge, error) {
 	if modern {
 		return b, nil
 	}
-	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
 	if a, err := b.ask(ctx, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"soak","version":"1"}}`); err != nil || a.result == nil {
 		return nil, fmt.Errorf("initialize over a bridge: %v %s", err, a.fault)
@@ -92,7 +92,7 @@ func (b *bridge) ask(ctx context.Context, method, params string) (answer, error)
 	if _, err := fmt.Fprintf(b.in, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`+"\n", id, method, params); err != nil {
 		return answer{}, err
 	}
-	ctx, stop := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	select {
 	case a := <-to:

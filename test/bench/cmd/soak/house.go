@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -31,6 +30,7 @@ var (
 type house struct {
 	dir, bin, conf, data string
 	addr                 string
+	port                 *mcptest.Port
 	keep                 bool
 	revision             int
 	// unrest counts the beginnings and ends of disturbances: it is odd in one.
@@ -47,12 +47,10 @@ func newHouse(keep bool) (*house, error) {
 	if out, err := exec.Command("go", "build", "-o", h.bin, "mcphubd/cmd/mcphubd").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build mcphubd: %w\n%s", err, out)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	if h.port, err = mcptest.NewPort(); err != nil {
 		return nil, err
 	}
-	h.addr = l.Addr().String() // the same after every restart
-	l.Close()
+	h.addr = h.port.Addr // the same after every restart
 	return h, h.configure()
 }
 
@@ -122,7 +120,7 @@ func (h *house) pid() int {
 // ensure sees to it that a daemon runs and that all its servers are up. A bridge starts
 // it, as one would for a client.
 func (h *house) ensure(ctx context.Context) error {
-	ctx, stop := context.WithTimeout(ctx, 90*time.Second)
+	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	starter := h.command("connect", "--agent", "starter")
 	in, err := starter.StdinPipe()
@@ -204,7 +202,7 @@ func (h *house) greet(ctx context.Context, agents int) error {
 
 // settled measures the daemon as soon as it is back at the base line.
 func (h *house) settled(ctx context.Context, base measure) (m measure, err error) {
-	ctx, stop := context.WithTimeout(ctx, time.Minute)
+	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	http.DefaultClient.CloseIdleConnections()
 	err = poll(ctx, "the daemon to be back at its base line", func() bool {
@@ -222,6 +220,9 @@ func (h *house) settled(ctx context.Context, base measure) (m measure, err error
 	return m, err
 }
 
+// patience bounds every wait for something that gets done, however busy the machine is.
+const patience = 2 * time.Minute
+
 // poll looks until ok, or fails with what it waited for.
 func poll(ctx context.Context, what string, ok func() bool) error {
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -238,6 +239,7 @@ func poll(ctx context.Context, what string, ok func() bool) error {
 
 // end leaves nothing behind.
 func (h *house) end() {
+	defer h.port.Close()
 	if pid := h.pid(); pid != 0 {
 		kids := proc.Descendants(pid)
 		syscall.Kill(pid, syscall.SIGTERM)

@@ -68,11 +68,15 @@ func (h *house) reload(ctx context.Context, b *book) {
 // another one.
 func (h *house) restart(ctx context.Context, b *book, s syscall.Signal, count interface{ Add(int64) int64 }) {
 	pid := h.pid()
+	if pid == 0 {
+		b.violate("no daemon runs to be sent %s", s)
+		return
+	}
 	kids := proc.Descendants(pid)
 	h.unrest.Add(1)
 	defer h.unrest.Add(1)
 	syscall.Kill(pid, s)
-	within, stop := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+	within, stop := context.WithTimeout(context.WithoutCancel(ctx), mcptest.Patience)
 	defer stop()
 	if err := poll(within, fmt.Sprintf("the daemon to end by %s", s), func() bool { return !proc.Alive(pid) }); err != nil {
 		b.violate("%v", err)
