@@ -22,7 +22,7 @@ await client.connect(url
 const seen = {};
 for (const { name } of (await client.listTools()).tools.filter(({ name }) => !name.startsWith("mcphub_"))) {
   try {
-    const result = await client.callTool({ name, arguments: {} });
+    const result = await client.callTool({ name, arguments: {} }, undefined, { timeout: 300_000 });
     seen[name] = { callId: result._meta?.["mcphub/receipt"]?.callId, structured: result.structuredContent };
   } catch (e) {
     seen[name] = { threw: String(e?.message ?? e).slice(0, 300) };

@@ -26,7 +26,7 @@ async function attach(transport) {
 
 async function call({ client }, name, args) {
   try {
-    return { result: await client.callTool({ name, arguments: args }) };
+    return { result: await client.callTool({ name, arguments: args }, undefined, { timeout: 300_000 }) };
   } catch (e) {
     return { threw: String(e?.message ?? e).slice(0, 300) };
   }
