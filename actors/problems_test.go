@@ -3,9 +3,12 @@ package actors
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mcphubd/store"
 )
 
 func codesOf(all []Problem) (codes []string) {
@@ -39,6 +42,40 @@ func TestWhatHappenedFadesAndWhatHoldsStays(t *testing.T) {
 		}
 		if !raise() || len(l.Read()) != 2 || l.Read()[1].Count != 1 {
 			t.Errorf("when it happens anew: %+v", l.Read())
+		}
+	})
+}
+
+// More room on the disk does not help against spool.max_bytes.
+func TestAFullStoreIsAnotherProblemThanADiskThatFails(t *testing.T) {
+	inBubble(t, "[spool]\nmax_bytes = \"1MB\"\n", func(r *rig) {
+		put := func(n int) error {
+			in := r.Spool.Intake(1000)
+			feed(in, noise(n))
+			body := in.Body()
+			_, err := sealed(r, body)
+			body.Close()
+			if err := r.Spool.Flush(r.t.Context()); err != nil { // room counts once the drop is committed
+				r.t.Fatal(err)
+			}
+			synctest.Wait()
+			return err
+		}
+		if err := put(2 << 20); !errors.Is(err, store.ErrFull) {
+			r.t.Fatal(err)
+		}
+		full := r.Snapshot().Problems
+		if codes := codesOf(full); !slices.Equal(codes, []string{"spool-full"}) {
+			r.t.Fatalf("after what does not fit: %q", codes)
+		}
+		if strings.Contains(full[0].Fix, "free disk") {
+			r.t.Errorf("what helps: %s", full[0].Fix)
+		}
+		if err := put(100 << 10); err != nil {
+			r.t.Fatal(err)
+		}
+		if codes := codesOf(r.Snapshot().Problems); len(codes) > 0 {
+			r.t.Errorf("after what fits: %q", codes)
 		}
 	})
 }

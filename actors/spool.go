@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -198,6 +199,9 @@ type waiting struct {
 	chunk store.Key // of the result whose chunk it is; 0 = it is none
 }
 
+// whole reports whether w waits for a result, not for a part of one.
+func (w waiting) whole() bool { return w.chunk == 0 }
+
 func (a *spoolActor) start(self ref[spoolMsg]) {
 	a.self = self
 	self.line.note("idle", nil)
@@ -354,11 +358,12 @@ func (a *spoolActor) commit() {
 		a.rollback(err)
 		return
 	}
+	if slices.ContainsFunc(a.batch, waiting.whole) { // chunks alone may be of what is refused
+		a.sys.problems.Clear("spool-failing", "spool")
+		a.sys.problems.Clear("spool-full", "spool")
+	}
 	for _, w := range a.batch {
 		w.from.answer(w.value, nil)
-	}
-	if len(a.batch) > 0 {
-		a.sys.problems.Clear("spool-failing", "spool")
 	}
 	a.logged += a.size
 	a.copy()
@@ -389,8 +394,17 @@ func (a *spoolActor) clear() {
 func (a *spoolActor) failed(err error) {
 	a.pub.failures.Add(1)
 	a.self.line.failed(err)
-	a.sys.problems.Raise(Problem{Code: "spool-failing", Subject: "spool",
-		Text: "results are not stored: " + err.Error(), Fix: "free disk space, or raise spool.max_bytes"})
+	a.sys.problems.Raise(refusal(err))
+}
+
+// refusal is the problem that results are not stored, because of err.
+func refusal(err error) Problem {
+	text := "results are not stored: " + err.Error()
+	if errors.Is(err, store.ErrFull) {
+		return Problem{Code: "spool-full", Subject: "spool", Text: text,
+			Fix: "raise spool.max_bytes, or remove large results: mcphubd result ls, mcphubd result rm ID"}
+	}
+	return Problem{Code: "spool-failing", Subject: "spool", Text: text, Fix: "free disk space"}
 }
 
 func (a *spoolActor) drop(k store.Key) {

@@ -75,8 +75,8 @@ var problems = map[string]explained{
 	"spool-failing": {
 		"results cannot be stored",
 		"Writing to the store failed: mostly the disk is full. Agents get large results whole meanwhile, or an error with fail_open = false.",
-		"free disk space, or raise spool.max_bytes",
-		"The problem goes by itself with the next write that succeeds.",
+		"free disk space",
+		"The problem goes by itself with the next result that is stored.",
 	},
 	"result-not-stored": {
 		"a large result was not stored",
