@@ -45,7 +45,7 @@ type CallDone struct {
 // Tally counts calls.
 type Tally struct {
 	Calls        int64            `json:"calls"`
-	Errors       int64            `json:"errors"` // calls with another outcome than ok
+	Errors       int64            `json:"errors"` // every outcome but ok and cancelled
 	Outcomes     map[string]int64 `json:"outcomes"`
 	ArgBytes     int64            `json:"argBytes"`
 	ResultBytes  int64            `json:"resultBytes"`  // what servers gave
@@ -98,7 +98,7 @@ func (l *ledger) of(server string) *tally {
 func (t *tally) add(c store.Call, given int64) {
 	t.Calls++
 	t.Outcomes[c.Outcome]++
-	if c.Outcome != "ok" {
+	if c.Outcome != "ok" && c.Outcome != "cancelled" {
 		t.Errors++
 	}
 	t.ArgBytes += c.ArgBytes

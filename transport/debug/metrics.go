@@ -29,7 +29,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 var (
 	buildInfo   = desc("build_info", "The build that runs; always 1.", "version")
 	callsTotal  = desc("calls_total", "Calls that ended, by server and outcome.", "server", "outcome")
-	callErrors  = desc("call_errors_total", "Calls that ended with another outcome than ok.", "server")
+	callErrors  = desc("call_errors_total", "Calls that ended with another outcome than ok and cancelled.", "server")
 	callSeconds = desc("call_duration_seconds", "How long calls took.", "server")
 	argBytes    = desc("argument_bytes_total", "Bytes of arguments that agents sent.", "server")
 	bytesIn     = desc("result_bytes_total", "Bytes of results that servers gave.", "server")
