@@ -68,7 +68,7 @@ func TestC70ADaemonThatAnswersLateIsNotTakenForDead(t *testing.T) {
 // again, and the client sees nothing of it.
 func TestC70WhatIsSentToAStoppingDaemonRunsOnTheNext(t *testing.T) {
 	t.Parallel()
-	conf, servers := tables(t, "", map[string]mcptest.Script{"d": {Rules: []mcptest.Rule{{Method: "tools/call", Tool: "sleep"}}}})
+	conf, servers := tables(t, "drain_timeout = \"5s\"\n", map[string]mcptest.Script{"d": {Rules: []mcptest.Rule{{Method: "tools/call", Tool: "sleep"}}}})
 	d := mcptest.NewDaemon(t, conf)
 	endStarted(t, d)
 	b := connect(t, d, "a")

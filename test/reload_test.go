@@ -298,9 +298,10 @@ func TestSIGHUPReadsAlsoWhatTheFileRefersTo(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "token")
 	write(t, secret, "first")
-	conf, servers := tables(t, "", map[string]mcptest.Script{"d": {}, "e": {}})
+	conf, servers := tables(t, "[log]\nlevel = \"debug\"\n", map[string]mcptest.Script{"d": {}, "e": {}})
 	conf = strings.Replace(conf, "env = {", `env = { TOKEN = "${file:`+secret+`}",`, 1)
 	h := hub{mcptest.StartDaemon(t, conf), servers}
+	h.AwaitLog(sameConfig) // its first look at the file, which reads the secret
 	a := h.Agent("a")
 	pid := pidOf(t, a, "e__pid")
 	if env := call(t, a, "d__env", "{}").Text(); !strings.Contains(env, "TOKEN=first") {

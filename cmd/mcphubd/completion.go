@@ -64,7 +64,7 @@ func complete(a *app, words []string) int {
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	ctx, cancel := context.WithTimeout(a.ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(a.ctx, 5*time.Second)
 	defer cancel()
 	a.ctx, a.stderr = ctx, io.Discard
 	c := completer{app: a, node: newParser(a, &commands{}, func(int) {}).Model.Node}

@@ -43,7 +43,7 @@ func holder(addr string) string {
 
 // otherDaemon asks whether a daemon of ours listens there, and which.
 func otherDaemon(addr string) (pid int, data string, ok bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second) // who stays silent is no daemon; a busy one is slow
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // who stays silent is no daemon; a busy one is slow
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/debug/state", nil)
 	if err != nil {
