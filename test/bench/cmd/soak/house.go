@@ -143,7 +143,7 @@ func (h *house) ensure(ctx context.Context) error {
 				up++
 			}
 		}
-		return err == nil && up == len(calm)+len(shifting)+len(others)
+		return err == nil && up == len(calm)+len(shifting)+len(others) && h.pid() == s.Daemon.PID
 	})
 }
 
