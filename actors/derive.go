@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 
 	"mcphubd/actors/budget"
@@ -100,7 +101,7 @@ func (v visitor) derive(query string, write func(*Intake) error, inline func(*Bo
 		Bytes: facts.Bytes, Lines: facts.Lines, SHA256: facts.SHA256, Stored: now, Expires: now.Add(store.Retention),
 		Parent: v.of.ID, Query: query}
 	if err := body.seal(v.spool, r)(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("this selection takes %d bytes, more than an answer holds, and cannot be stored: %w; select less at a time", facts.Bytes, err)
 	}
 	r.Key = body.key
 	return v.receiptFor(r, facts), nil

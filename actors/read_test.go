@@ -337,6 +337,27 @@ func TestASelectionThatCannotBeStoredIsGivenInPages(t *testing.T) {
 	}
 }
 
+// TestJQOutputThatCannotBeStoredSaysWhatToDo: there is no first page of it to give.
+func TestJQOutputThatCannotBeStoredSaysWhatToDo(t *testing.T) {
+	r := newRig(t, `response_budget = "4KB"`+oneServer, map[string]*fakeServer{"d": issuesServer()})
+	r.ready("d")
+	id := r.stored("a", 2000)
+	r.Hub.library.filter = filterFunc(func(_ context.Context, _ string, _ io.Reader, out io.Writer) error {
+		_, err := io.WriteString(out, strings.Repeat("1\n", 5000))
+		return err
+	})
+	r.Spool.bound(1)
+	if err := r.Spool.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	text, bad := r.read("a", `{"callId":"`+id+`","jq":"."}`)
+	for _, want := range []string{"cannot be stored", "store is full", "select less"} {
+		if !bad || !strings.Contains(text, want) {
+			t.Errorf("%q does not say %q", text, want)
+		}
+	}
+}
+
 func TestReadingAnExpiredResultSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, `response_budget = "4KB"`+oneServer, map[string]*fakeServer{"d": issuesServer()})
