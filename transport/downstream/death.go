@@ -78,7 +78,7 @@ func (c *Conn) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		c.hurried()
 	}
-	t := time.NewTimer(time.Second)
+	t := time.NewTimer(max(c.grace, time.Second))
 	defer t.Stop()
 	select {
 	case <-c.gone:
