@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -84,7 +83,7 @@ func TestC61OverHTTPEachCallsQuestionFindsItsOwnAgent(t *testing.T) {
 	s := asksAll(3)
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
 	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
-	c := attach(t, &HTTP{Server: config.Server{Name: "fake", URL: web.URL, Transport: "http", Era: "legacy", ConnectTimeout: 10 * time.Second}, MaxFrame: 1 << 30}, actors.Events{})
+	c := attach(t, patiently(&HTTP{Server: config.Server{Name: "fake", URL: web.URL, Transport: "http", Era: "legacy"}, MaxFrame: 1 << 30}), actors.Events{})
 	greets(t, c, "accept %s", "a", "b", "c")
 }
 
@@ -94,7 +93,7 @@ func TestC61OverTheOlderSSEOnlyAnOnlyCallIsAsked(t *testing.T) {
 		s := asksAll(n)
 		web := httptest.NewServer(mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil))
 		t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
-		c := attach(t, &HTTP{Server: config.Server{Name: "fake", URL: web.URL, Transport: "sse", ConnectTimeout: 10 * time.Second}, MaxFrame: 1 << 30}, actors.Events{})
+		c := attach(t, patiently(&HTTP{Server: config.Server{Name: "fake", URL: web.URL, Transport: "sse"}, MaxFrame: 1 << 30}), actors.Events{})
 		greets(t, c, want, []string{"a", "b"}[:n]...)
 	}
 }

@@ -299,7 +299,7 @@ func script(ctx context.Context, c *Conn, lines ...string) (string, error) {
 }
 
 // eventually waits for cond, which nothing announces.
-func eventually(t *testing.T, what string, cond func() bool) {
+func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !cond(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {

@@ -25,6 +25,8 @@ type HTTP struct {
 	Pause    time.Duration // before a standing stream that ended is opened again, at least; 0 = 1 s
 	Patience time.Duration // for the answer to server/discover, before the older handshake is tried; 0 = 5 s
 
+	Farewell time.Duration // for the server to hear that a session is over; 0 = 2 s
+
 	// Denied is told when the server refuses the credentials, with 401. It must not block.
 	// nil = nobody wants to know.
 	Denied func()

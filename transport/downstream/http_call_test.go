@@ -269,9 +269,8 @@ func TestC34NothingButTheCallsContextBoundsACall(t *testing.T) {
 		t.Run(fmt.Sprint("stream ", stream), func(t *testing.T) {
 			t.Parallel()
 			p := newPeer(t)
-			k := p.remote(nil)
-			k.Server.ConnectTimeout = time.Second // in which a busy machine connects, too
-			takes := k.Server.ConnectTimeout + 100*time.Millisecond
+			const limit = 200 * time.Millisecond
+			takes := limit + 100*time.Millisecond
 			p.call = func(w http.ResponseWriter, _ *http.Request, m message) {
 				kind, before, after := "application/json", "", ""
 				if stream {
@@ -282,7 +281,15 @@ func TestC34NothingButTheCallsContextBoundsACall(t *testing.T) {
 				time.Sleep(takes) // and behind them
 				_, _ = io.WriteString(w, `"id":`+string(m.ID)+`,"result":{}}`+after)
 			}
-			if got, err := ask(t, attach(t, k, actors.Events{}), "x", `{}`); err != nil || got != `{}` {
+			k := p.remote(nil)
+			c := attach(t, k, actors.Events{})
+			quiet(t, c)
+			link := c.(*Remote).link
+			k.Server.ConnectTimeout, link.timeout = limit, limit
+			pool := link.newPool()
+			pool.DialContext = new(net.Dialer).DialContext // which is bounded by it, but here for the call to begin
+			link.pool.Swap(pool).CloseIdleConnections()
+			if got, err := ask(t, c, "x", `{}`); err != nil || got != `{}` {
 				t.Errorf("%s, %v", got, err)
 			}
 		})
@@ -403,6 +410,7 @@ func TestAStreamThatTheServerClosesEarlyIsResumedAndNotRepeated(t *testing.T) {
 		}
 	}
 	c := attach(t, p.remote(nil), actors.Events{})
+	quiet(t, c)
 	if got, err := ask(t, c, "x", `{}`); err != nil || got != `{"v":1}` {
 		t.Errorf("%s, %v", got, err)
 	}

@@ -4,16 +4,19 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
+
+	"golang.org/x/sys/unix"
 
 	"mcphubd/actors"
 )
@@ -104,6 +107,7 @@ func TestC95ARefusedCredentialIsAProblemOfItsOwnAndNoLoop(t *testing.T) {
 		}
 	}
 	serves(t, c)
+	quiet(t, c)
 	before := len(p.of("POST"))
 	p.first = refuse
 	for range 50 {
@@ -216,6 +220,7 @@ func TestC08AServerThatIsDownIsKnownToBeAndNothingWasSent(t *testing.T) {
 	serves(t, c)
 	p.CloseClientConnections()
 	p.Close()
+	unheard(t, p.Listener.Addr().String())
 	_, err := ask(t, c, "echo", `{}`)
 	for contains(err, "may have run") { // the old connection was still thought to be good
 		_, err = ask(t, c, "echo", `{}`)
@@ -235,27 +240,17 @@ func TestC08AServerThatIsDownIsKnownToBeAndNothingWasSent(t *testing.T) {
 func TestC08ACallWaitsForAServerThatRestarts(t *testing.T) {
 	p := newPeer(t)
 	c := attach(t, p.remote(nil), actors.Events{})
-	address := p.Listener.Addr().String()
-	p.CloseClientConnections()
-	p.Close()
-	again := sync.OnceFunc(func() {
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		next := &httptest.Server{Listener: l, Config: &http.Server{Handler: p}}
-		next.Start()
-		t.Cleanup(func() { next.CloseClientConnections(); next.Close() })
-	})
+	nowhere := unheard(t, "127.0.0.1:0")
 	link := c.(*Remote).link
 	pool := link.newPool() // it is known that the old connections are gone
 	dial, refused := pool.DialContext, new(atomic.Int64)
 	pool.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if refused.Load() == 0 {
+			address = nowhere
+		}
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			refused.Add(1)
-			again()
 		}
 		return conn, err
 	}
@@ -264,6 +259,30 @@ func TestC08ACallWaitsForAServerThatRestarts(t *testing.T) {
 	if refused.Load() == 0 {
 		t.Error("the server was never away")
 	}
+}
+
+// unheard holds an address on which nobody listens, so that nobody else can.
+func unheard(t *testing.T, address string) string {
+	t.Helper()
+	want, err := net.ResolveTCPAddr("tcp4", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	at := &unix.SockaddrInet4{Port: want.Port, Addr: [4]byte(want.IP.To4())}
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) // old connections are no listener
+	if err := unix.Bind(fd, at); err != nil {
+		t.Fatal(err)
+	}
+	bound, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", bound.(*unix.SockaddrInet4).Port)
 }
 
 // relay carries bytes to a server until it is told to lose them, as a network does that
@@ -358,12 +377,11 @@ func TestC100AHalfOpenConnectionCostsOneCall(t *testing.T) {
 		for range 3 {
 			serves(t, c)
 		}
+		quiet(t, c)
 		r.leave()
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		if _, err := bytesOf(c.Call(ctx, toolCall("echo", `{}`))); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := bytesOf(c.Call(expireOnceSent(t.Context()), toolCall("echo", `{}`))); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("HTTP/2 %v: %v", second, err)
 		}
-		cancel()
 		r.comeBack()
 		serves(t, c)
 		if c.Err() != nil {
@@ -373,6 +391,30 @@ func TestC100AHalfOpenConnectionCostsOneCall(t *testing.T) {
 			t.Error("it was not HTTP/2")
 		}
 	}
+}
+
+// expiring is a context whose deadline has come when over is closed.
+type expiring struct {
+	context.Context
+	over chan struct{}
+}
+
+func (e expiring) Done() <-chan struct{} { return e.over }
+
+func (e expiring) Err() error {
+	select {
+	case <-e.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// expireOnceSent is for one call, whose deadline comes as soon as it is written.
+func expireOnceSent(ctx context.Context) context.Context {
+	over := make(chan struct{})
+	sent := sync.OnceFunc(func() { close(over) })
+	return expiring{httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent() }}), over}
 }
 
 func http2Seen(p *peer) bool {
@@ -400,6 +442,7 @@ func TestRedirectsStayOnTheHostAndCredentialsWithThem(t *testing.T) {
 	}
 	c := attach(t, p.remote(map[string]string{"Authorization": "Bearer sk-test-AAAA"}), actors.Events{})
 	serves(t, c)
+	quiet(t, c)
 	to = other.URL + "/mcp?token=x"
 	if _, err := ask(t, c, "echo", `{}`); !contains(err, "fake", "HTTP 307", "another host", other.URL, "did not run") {
 		t.Error(err)

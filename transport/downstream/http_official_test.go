@@ -111,7 +111,7 @@ func serveOfficial(t *testing.T, era string, stateless, json bool) {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
-	k := &HTTP{Server: config.Server{Name: "fake", URL: web.URL, Transport: "http", Era: era, ConnectTimeout: 10 * time.Second}, MaxFrame: 1 << 30, Version: "1", Pause: time.Millisecond}
+	k := patiently(&HTTP{Server: config.Server{Name: "fake", URL: web.URL, Transport: "http", Era: era}, MaxFrame: 1 << 30, Version: "1", Pause: time.Millisecond})
 	changed := make(chan string, 10)
 	c := attach(t, k, actors.Events{ListChanged: func(kind string) { changed <- kind }})
 	info := c.Info()

@@ -144,10 +144,23 @@ func (p *peer) of(method string) (all []sight) {
 
 // remote is a Connector for p.
 func (p *peer) remote(headers map[string]string) *HTTP {
-	return &HTTP{
-		Server:   config.Server{Name: "fake", URL: p.URL + "/mcp", Transport: "http", Headers: headers, ConnectTimeout: 20 * time.Second},
+	return patiently(&HTTP{
+		Server:   config.Server{Name: "fake", URL: p.URL + "/mcp", Transport: "http", Headers: headers},
 		MaxFrame: 1 << 30, Version: "1", Pause: time.Millisecond,
-	}
+	})
+}
+
+// patiently gives h limits of time that no busy machine reaches.
+func patiently(h *HTTP) *HTTP {
+	h.Server.ConnectTimeout, h.Patience, h.Farewell = 2*bound, bound, bound
+	return h
+}
+
+// quiet waits until the server has answered what was asked beside calls: from then on
+// only calls meet the server, and the test may give it other answers.
+func quiet(t testing.TB, c actors.Conn) {
+	t.Helper()
+	eventually(t, "the server has answered the request for the standing stream", func() bool { return c.(*Remote).Standing() != "" })
 }
 
 // attach connects and ends the connection with the test.

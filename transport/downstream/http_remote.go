@@ -232,9 +232,7 @@ func (r *Remote) Close(ctx context.Context) error {
 	s := r.session.Load()
 	if first {
 		s.shut(r.Err())
-		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		s.goodbye(ctx)
-		cancel()
 		s.stop(r.Err())
 	} else {
 		go s.retire(true)

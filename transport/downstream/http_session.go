@@ -188,9 +188,7 @@ func (s *session) retire(bye bool) {
 
 func (s *session) finish() {
 	if s.byebye {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		s.goodbye(ctx)
-		cancel()
+		s.goodbye(context.Background())
 	}
 	s.stop(lost(s.server, errStopped.Error()))
 }
@@ -200,6 +198,8 @@ func (s *session) goodbye(ctx context.Context) {
 	if s.id == "" {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, orElse(s.h.Farewell, 2*time.Second))
+	defer cancel()
 	if res, err := s.link.do(ctx, request{method: http.MethodDelete, header: s.headers(s.agreed())}); err == nil {
 		res.Body.Close()
 	}

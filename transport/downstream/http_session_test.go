@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mcphubd/actors"
+	"mcphubd/config"
 )
 
 func TestHTTPHandshakeIsReported(t *testing.T) {
@@ -133,6 +134,7 @@ func TestC01AnErrorOfTheToolIsNoLostSession(t *testing.T) {
 func TestALostSessionThatCannotBeReplacedEndsTheConnection(t *testing.T) {
 	p := newPeer(t)
 	c := attach(t, p.remote(nil), actors.Events{})
+	quiet(t, c)
 	p.first = func(w http.ResponseWriter, _ *http.Request, m message) bool {
 		if m.Method == "initialize" {
 			reply(w, 503, "text/plain", "warming up")
@@ -273,8 +275,8 @@ func TestServersThatChokeOnDiscoverAreFoundOutOnce(t *testing.T) {
 				return true
 			}
 			k := p.remote(nil)
-			if name == "hangs" { // it may take half of what a connect may
-				k.Server.ConnectTimeout = 400 * time.Millisecond
+			if name == "hangs" {
+				k.Patience = 200 * time.Millisecond
 			}
 			for range 3 {
 				serves(t, attach(t, k, actors.Events{}))
@@ -283,6 +285,14 @@ func TestServersThatChokeOnDiscoverAreFoundOutOnce(t *testing.T) {
 				t.Errorf("it was asked %d times", n)
 			}
 		})
+	}
+}
+
+func TestTheNewestHandshakeLeavesTimeForTheOlderOne(t *testing.T) {
+	for connect, want := range map[time.Duration]time.Duration{0: 5 * time.Second, time.Minute: 5 * time.Second, 400 * time.Millisecond: 200 * time.Millisecond} {
+		if got := (&HTTP{Server: config.Server{ConnectTimeout: connect}}).patience(); got != want {
+			t.Errorf("with a connect_timeout of %v it may take %v, want %v", connect, got, want)
+		}
 	}
 }
 

@@ -70,6 +70,7 @@ func (p *oldPeer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer p.mu.Unlock()
 	p.posts = append(p.posts, r.URL.String())
 	p.seen = append(p.seen, sight{verb: r.Method, header: r.Header.Clone(), body: string(b), message: m})
+	call := p.call // before the answer, after which the test may change it
 	if p.accept != nil {
 		p.accept(w)
 	} else {
@@ -79,8 +80,8 @@ func (p *oldPeer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case m.Method == "initialize":
 		say(hello)
-	case m.Method == "tools/call" && p.call != nil:
-		said, end := p.call(m)
+	case m.Method == "tools/call" && call != nil:
+		said, end := call(m)
 		if said != "" {
 			p.stream <- said
 		}
@@ -93,7 +94,7 @@ func (p *oldPeer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *oldPeer) remote() *HTTP {
-	return &HTTP{Server: config.Server{Name: "fake", URL: p.URL + "/base/sse", Transport: "sse", ConnectTimeout: 10 * time.Second}, MaxFrame: 1 << 20, Version: "1"}
+	return patiently(&HTTP{Server: config.Server{Name: "fake", URL: p.URL + "/base/sse", Transport: "sse"}, MaxFrame: 1 << 20, Version: "1"})
 }
 
 func TestC104TheAddressForMessagesIsFoundInAllItsForms(t *testing.T) {
@@ -255,7 +256,7 @@ func TestTheSDKsOldServerIsServed(t *testing.T) {
 	web := httptest.NewServer(mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil))
 	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
 	changed := make(chan string, 10)
-	k := &HTTP{Server: config.Server{Name: "fake", URL: web.URL, Transport: "sse", ConnectTimeout: 10 * time.Second}, MaxFrame: 1 << 30, Version: "1"}
+	k := patiently(&HTTP{Server: config.Server{Name: "fake", URL: web.URL, Transport: "sse"}, MaxFrame: 1 << 30, Version: "1"})
 	c := attach(t, k, actors.Events{ListChanged: func(kind string) { changed <- kind }})
 	if got, err := ask(t, c, "echo", `{"v":"x"}`); err != nil || !strings.Contains(got, `"structuredContent":{"v":"x"}`) {
 		t.Errorf("%s, %v", got, err)
