@@ -129,7 +129,10 @@ func (r *run) do(ctx context.Context, executable, order string) error {
 	defer runtime.UnlockOSThread()
 	// What the daemon inherited, or opened carelessly, must not reach the child.
 	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
-	if err := cmd.Start(); err != nil {
+	switch err := cmd.Start(); {
+	case err != nil && ctx.Err() != nil:
+		return wordedCause(ctx)
+	case err != nil:
 		return fmt.Errorf("jq: start its process: %w", err)
 	}
 	_ = unix.Setpriority(unix.PRIO_PGRP, cmd.Process.Pid, 5) // calls of other agents come first

@@ -203,6 +203,14 @@ func TestLimitsAreNamed(t *testing.T) {
 	}
 }
 
+// A run whose time is over before its child began says no less than one that was stopped.
+func TestALimitIsNamedAlsoBeforeTheStart(t *testing.T) {
+	err := patient(filter.Options{Wall: time.Nanosecond}).Run(t.Context(), ".", strings.NewReader("1"), io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "stopped at its limit of 1ns") {
+		t.Error(err)
+	}
+}
+
 type brokenWriter struct{}
 
 var errBroken = errors.New("disk on fire")
