@@ -15,7 +15,7 @@ import (
 const oneServer = `
 [servers.d]
 command = "d"
-connect_timeout = "1m"
+connect_timeout = "2m"
 call_timeout = "1m"
 `
 
