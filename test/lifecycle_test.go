@@ -363,6 +363,9 @@ func TestC79AServerThatDiesWhileThereAreNoDescriptorsComesBack(t *testing.T) {
 		}
 		defer c.Close()
 		crowd[i] = c
+		if _, err := fmt.Fprintf(c, "GET /healthz HTTP/1.1\r\nHost: %s\r\n\r\n", h.Addr()); err != nil { // who said nothing would not be kept for long
+			t.Fatal(err)
+		}
 	}
 	full := func() bool { return len(proc.FDs(h.PID())) >= limit }
 	mcptest.Eventually(t, "the daemon to have no descriptor left", full)
