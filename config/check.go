@@ -229,6 +229,9 @@ func (r *reader) warnings(c *Config) []string {
 		warn(toml.Key{"max_per_call_override"}, fmt.Sprintf(
 			`%s never raises a budget of %s; write more, or "0" to switch it off`, c.MaxPerCallOverride, c.ResponseBudget))
 	}
+	if c.OutputSchema == "keep" && !c.Verbatim && c.ResponseBudget > 0 {
+		warn(toml.Key{"output_schema"}, `"keep" makes clients that validate refuse the receipt of a stored result; write "union" or "strip", or verbatim = true`)
+	}
 	if _, ok := r.lines["agents"]; ok && len(c.Agents) == 0 {
 		warn(toml.Key{"agents"}, "holds no agent, so every name is welcome and sees everything")
 	}
