@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"mcphubd/test/bench/payload"
 	"mcphubd/test/mcptest"
@@ -152,6 +153,7 @@ func TestC28ALongCallHoldsUpNobody(t *testing.T) {
 	h := one(t, "response_budget = \"0\"\n", mcptest.Script{Rules: []mcptest.Rule{
 		{Method: "tools/call", Tool: "sleep", Do: []mcptest.Step{{Wait: end}, {Default: true}}}}})
 	a := h.Agent("a")
+	a.Timeout = 5 * time.Minute // one call lasts as long as all others together
 	long := make(chan mcptest.Response, 1)
 	go func() {
 		r, _ := a.Call(background(t), "d__sleep", "{}")

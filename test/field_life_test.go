@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -133,7 +132,7 @@ func TestC12ServersThatNeverAnswerHoldUpNobody(t *testing.T) {
 	for range 10 {
 		// To wait for a server that connects would end in the agent's own timeout.
 		a := mcptest.NewAgent(h.URL("a"))
-		a.Timeout = 20 * time.Second
+		a.Timeout = mcptest.Patience
 		defer a.Close()
 		if _, err := a.Init(background(t), mcptest.Legacy); err != nil {
 			t.Fatal(err)
