@@ -130,7 +130,7 @@ func stuck(all []Vitals) (problems []Problem) {
 			continue
 		}
 		problems = append(problems, Problem{Code: "actor-stuck", Subject: a.ID, Since: now.Add(-a.For), Last: now, Count: 1,
-			Text: fmt.Sprintf("actor %s has been handling %s for %s, and %d messages wait", a.ID, a.Doing, a.For.Round(time.Second), a.Depth),
+			Text: fmt.Sprintf("actor %s has been handling %s for %s; waiting behind it: %d", a.ID, a.Doing, a.For.Round(time.Second), a.Depth),
 			Fix:  "keep what /debug/pprof/goroutine?debug=1 tells of it for a report, then end the daemon by its process id and start it anew"})
 	}
 	return problems

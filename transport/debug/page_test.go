@@ -15,6 +15,7 @@ func TestAWedgedActorLeavesThePageQuickAndShowsItsGrowingAge(t *testing.T) {
 	b.Do(chromedp.Navigate(base + "/debug/"))
 	b.Await("the first state", `document.documentElement.dataset.ready === "1"`)
 	b.Await("the stuck hub to turn red", `document.querySelector('#actors tr[data-key="hub/root"]')?.dataset.state === "stuck"`)
+	b.Await("its state to say so", `document.querySelector('#actors tr[data-key="hub/root"] .pill.bad')?.textContent === "stuck"`)
 	const doing = `[...document.querySelectorAll('#actors tr[data-key="hub/root"] td')].at(-1).textContent`
 	was := browser.Eval[string](b, doing)
 	at := browser.Eval[string](b, `document.documentElement.dataset.at`)
