@@ -162,7 +162,7 @@ func TestC77AReaderThatStandsStillCostsBoundedMemoryAndDelaysNobody(t *testing.T
 			f.s.Log(actors.LogFrom{Server: "d"}, fmt.Appendf(nil, `{"level":"info","data":"%d %s"}`, last, pad), func(string) bool { return true })
 		}
 	}
-	say(100_000)
+	say(20_000)
 	eventually(t, "news to wait, because no more of it goes out", func() bool {
 		say(10)
 		q.mu.Lock()
