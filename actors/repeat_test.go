@@ -91,7 +91,7 @@ func TestC08ARepetitionWaitsForOneReconnectOnly(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f, ran := dying(1)
 			f.connect = c.connect
-			r := newRig(t, strings.Replace(oneServer, `"1m"`, `"3s"`, 1), map[string]*fakeServer{"d": f})
+			r := newRig(t, strings.Replace(oneServer, `call_timeout = "1m"`, `call_timeout = "3s"`, 1), map[string]*fakeServer{"d": f})
 			r.ready("d")
 			before := time.Now()
 			_, err := r.call(t.Context(), "a", "d__look", `{}`)
