@@ -301,7 +301,7 @@ func script(ctx context.Context, c *Conn, lines ...string) (string, error) {
 // eventually waits for cond, which nothing announces.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !cond(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(bound); !cond(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never: %s", what)
 		}
