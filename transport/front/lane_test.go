@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -513,6 +515,7 @@ func FuzzTheLaneIsNotSeen(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 0}, uint16(7))
 	f.Add([]byte{0, 0, 7, 0, 8, 0, 9, 10, 0, 0}, uint16(300))
 	f.Add([]byte{1, 2, 1, 2, 4, 4, 0, 11, 0, 12}, uint16(60))
+	f.Add([]byte{0, 0, 14, 0, 0, 0}, uint16(850))
 	evil := post("evil")
 	kinds := []string{
 		post("good"), post("{}", "X-A: 1"), post("", "X-B: 2"), post(evil), post(strings.Repeat(evil, 30)),
@@ -544,32 +547,41 @@ func FuzzTheLaneIsNotSeen(f *testing.F) {
 	f.Cleanup(func() { plain.Close() })
 	_, addr := serve(f, handler)
 
-	f.Fuzz(func(t *testing.T, order []byte, cut uint16) {
+	f.Fuzz(func(t *testing.T, order []byte, piece uint16) {
 		var raw bytes.Buffer
 		for _, k := range order[:min(len(order), 40)] {
 			raw.WriteString(kinds[int(k)%len(kinds)])
 		}
 		all := raw.String() + "POST /last HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-		run := func(addr string) string {
+		// A server that ends the connection while more comes resets it. The last answers
+		// that were sent may get lost with that, and cut says so: whoever writes or reads next
+		// is told of the reset.
+		run := func(addr string) (answers string, cut bool) {
 			c := dial(t, addr)
 			done := make(chan []byte)
+			var ended error
 			go func() {
-				b, _ := io.ReadAll(c.Conn)
+				b, err := io.ReadAll(c.Conn)
+				ended = err
 				done <- b
 			}()
 			for rest := all; rest != ""; {
 				n := len(rest)
-				if cut > 0 {
-					n = min(n, int(cut))
+				if piece > 0 {
+					n = min(n, int(piece))
 				}
 				if _, err := io.WriteString(c.Conn, rest[:n]); err != nil {
+					cut = true
 					break // the connection ended with an answer before
 				}
 				rest = rest[n:]
 			}
-			return dates(<-done)
+			answers = dates(<-done)
+			return answers, cut || errors.Is(ended, syscall.ECONNRESET)
 		}
-		if want, got := run(l.Addr().String()), run(addr); got != want {
+		want, cutWant := run(l.Addr().String())
+		got, cutGot := run(addr)
+		if got != want && !(cutWant && strings.HasPrefix(got, want)) && !(cutGot && strings.HasPrefix(want, got)) {
 			t.Errorf("net/http alone says\n%s\nwith the lane\n%s", want, got)
 		}
 	})
