@@ -169,7 +169,7 @@ func (s *session) leave() {
 	last := s.retired && s.active == 0
 	s.state.Unlock()
 	if last {
-		s.finish()
+		go s.finish() // the answer does not wait for the server's word on the end
 	}
 }
 
