@@ -34,7 +34,7 @@ func (h Hub) View() *View { return h.view.Load() }
 // Open returns the session of an agent identity. Its error is an *RPCError that
 // says what to do when the identity may not be used.
 func (h Hub) Open(ctx context.Context, agent string) (*Session, error) {
-	if s, ok := h.View().sessions[agent]; ok {
+	if s, ok := h.View().welcome(agent); ok {
 		return s, nil
 	}
 	return ask[*Session, hubMsg](ctx, h.ref, openSession{agent})
@@ -121,7 +121,7 @@ func (a *hubActor) handle(from asker, m hubMsg) {
 
 func (a *hubActor) openSession(agent string) (any, error) {
 	v := a.view.Load()
-	if s, ok := v.sessions[agent]; ok {
+	if s, ok := v.welcome(agent); ok {
 		return s, nil
 	}
 	switch _, known := v.Config.Agent(agent); {

@@ -2,7 +2,9 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,4 +61,31 @@ func TestC68MoreNamesThanAreKnownAtATimeMayCome(t *testing.T) {
 			t.Errorf("%d calls were counted of %d", calls, 2*names+1)
 		}
 	})
+}
+
+// TestWhoIsConfiguredNoMoreIsNotWelcome, however long it was here; what still holds its
+// session sees nothing there. Once it is configured again, it comes back to its books.
+func TestWhoIsConfiguredNoMoreIsNotWelcome(t *testing.T) {
+	const alone, both = oneServer + "[agents.b]\n", oneServer + "[agents.a]\ntools = []\n[agents.b]\n"
+	r := newRig(t, both, map[string]*fakeServer{"d": fixed(`{"content":[]}`)})
+	r.ready("d")
+	s := r.session("a")
+	reload := func(conf string) {
+		t.Helper()
+		if _, err := r.Hub.Reload(t.Context(), parse(t, conf)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reload(alone)
+	var no *RPCError
+	if _, err := r.Hub.Open(t.Context(), "a"); !errors.As(err, &no) || !strings.Contains(no.Message, "add [agents.a]") {
+		t.Errorf("its next request: %v", err)
+	}
+	if list := string(s.Tools(t.Context())); strings.Contains(list, "d__") {
+		t.Errorf("its session lists %s", list)
+	}
+	reload(both)
+	if again := r.session("a"); again != s {
+		t.Error("it came back as another")
+	}
 }

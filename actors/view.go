@@ -49,6 +49,16 @@ func (h Hub) await(ctx context.Context, ok func(*View) bool) (*View, error) {
 	}
 }
 
+// welcome returns the session of an agent that was here before, if the configuration
+// still lets it in.
+func (v *View) welcome(agent string) (*Session, bool) {
+	s, ok := v.sessions[agent]
+	if ok {
+		_, ok = v.Config.Agent(agent)
+	}
+	return s, ok
+}
+
 // settled reports whether every server that may still come up for the first time
 // has come up or failed. One whose tools are known from an earlier life is not
 // waited for.

@@ -142,7 +142,8 @@ const DefaultAgent = "default"
 // Agent is what the configuration says about the agent called name, and whether
 // it may enter at all. Without any configured agent every legal name may, and
 // sees everything. With some, the others may not, except that DefaultAgent stays
-// open until the first agent has a token. Checking the token is the caller's.
+// open until the first agent has a token. Who may not enter sees nothing. Checking the
+// token is the caller's.
 func (c *Config) Agent(name string) (Agent, bool) {
 	if agent, ok := c.Agents[name]; ok {
 		return agent, true
@@ -150,7 +151,7 @@ func (c *Config) Agent(name string) (Agent, bool) {
 	open := len(c.Agents) == 0 && ValidAgentName(name) ||
 		name == DefaultAgent && !c.anyToken()
 	if !open {
-		return Agent{}, false
+		return Agent{Name: name, Servers: []string{}, Tools: []string{}}, false
 	}
 	return Agent{Name: name}, true
 }

@@ -3,6 +3,7 @@ package test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -149,6 +150,33 @@ func TestC17AReloadNarrowsLiveSessions(t *testing.T) {
 	}
 	if r := call(t, b, "mcphub_read_result", `{"callId":"`+id+`"}`); r.IsError() {
 		t.Errorf("back in scope: %s", r.Body)
+	}
+}
+
+// TestC17WhoIsTakenOutOfTheConfigurationIsOut with its live session: nothing is listed,
+// nothing can be called, no session is made, and its stream ends.
+func TestC17WhoIsTakenOutOfTheConfigurationIsOut(t *testing.T) {
+	t.Parallel()
+	conf, servers := tables(t, "", map[string]mcptest.Script{"d1": {}})
+	h := hub{mcptest.StartReady(t, "[agents.b]\ntools = []\n[agents.c]\n"+conf), servers}
+	b := h.Agent("b")
+	stream, err := b.Listen(background(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	h.SetConfig("[agents.c]\n" + conf)
+	for err == nil { // what comes on it before its end does not matter
+		_, err = stream.Next()
+	}
+	for method, params := range map[string]string{
+		"tools/list": "{}", "resources/list": "{}", "prompts/list": "{}", "tools/call": `{"name":"d1__echo","arguments":{}}`,
+		"initialize": `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}`,
+	} {
+		r, err := b.RPC(background(t), method, params)
+		if err != nil || r.Status != http.StatusNotFound || !strings.Contains(string(r.Body), "add [agents.b]") || strings.Contains(string(r.Body), "d1") {
+			t.Errorf("%s: %d %s %v", method, r.Status, r.Body, err)
+		}
 	}
 }
 
