@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -170,13 +171,22 @@ func (s *starter) await(ctx context.Context, c *exec.Cmd, out string) error {
 		}
 		select {
 		case <-ended:
-			return fmt.Errorf("the daemon ended at once: %s; see %s", c.ProcessState, out)
+			return fmt.Errorf("the daemon ended at once: %s; see %s", lastWords(out, c.ProcessState), out)
 		default:
 		}
 		if err := pause(ctx); err != nil {
 			return fmt.Errorf("the daemon does not listen after %s; see %s", startPatience, out)
 		}
 	}
+}
+
+// lastWords is what a daemon said when it did not start, else how it ended.
+func lastWords(out string, end *os.ProcessState) string {
+	said, _ := os.ReadFile(out)
+	if words := strings.TrimSpace(string(said)); words != "" {
+		return oneLine(words, 500)
+	}
+	return end.String()
 }
 
 func pause(ctx context.Context) error {

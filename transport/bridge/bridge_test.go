@@ -150,8 +150,28 @@ func TestADaemonThatStaysAwayIsGivenUpInBoundedTime(t *testing.T) {
 	c := attach(t, Options{URL: "http://127.0.0.1:1/mcp", Patience: 50 * time.Millisecond,
 		Ensure: func(context.Context) error { return errors.New("it does not start") }}, nil)
 	c.send(request(1, "tools/call"))
-	if line := c.next(); !strings.Contains(line, "cannot be reached") {
+	if line := c.next(); !strings.Contains(line, "cannot be reached: it does not start") {
 		t.Error(line)
+	}
+}
+
+// TestARefusalThatIsNoMessageIsAnAnswer too: the daemon is there, so nothing is sent
+// again, whether the request may be or not, and it did not go away.
+func TestARefusalThatIsNoMessageIsAnAnswer(t *testing.T) {
+	var calls atomic.Int32
+	c := attach(t, Options{Patience: time.Hour}, func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		http.Error(w, "malformed payload: nested too deeply", http.StatusBadRequest)
+	})
+	for i, method := range []string{"ping", "tools/call"} {
+		c.send(request(i, method))
+		if line := c.next(); !strings.Contains(line, fmt.Sprintf(`"id":%d,"error"`, i)) || !strings.Contains(line, "nested too deeply") ||
+			strings.Contains(line, "went away") || strings.Contains(line, "cannot be reached") {
+			t.Errorf("%s: %s", method, line)
+		}
+	}
+	if n := calls.Load(); n != 2 {
+		t.Errorf("%d requests", n)
 	}
 }
 

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -192,6 +193,11 @@ type errAgain struct{ cause error }
 func (e *errAgain) Error() string { return e.cause.Error() }
 func (e *errAgain) Unwrap() error { return e.cause }
 
+// errRefused is an answer of the daemon that is no message: it is there, and did nothing.
+type errRefused struct{ text string }
+
+func (e *errRefused) Error() string { return e.text }
+
 // once sends a request and writes what comes back. renewed says that the session was made
 // for it just now.
 func (b *Bridge) once(ctx context.Context, m message, renewed bool) error {
@@ -226,9 +232,12 @@ func (b *Bridge) once(ctx context.Context, m message, renewed bool) error {
 	if errors.Is(err, errTooLong) && !answered {
 		return fmt.Errorf("the answer is longer than this client's limit of %d bytes (--max-line); set a response_budget for this agent so that it is stored", b.o.MaxLine)
 	}
+	var no *errRefused
 	switch {
 	case answered:
 		return nil
+	case errors.As(err, &no):
+		return err
 	case err != nil && m.harmless():
 		return &errAgain{err}
 	case err != nil:
@@ -246,6 +255,7 @@ func unknownOutcome(err error) error {
 func (b *Bridge) persist(ctx context.Context, f func() error) error {
 	deadline := time.Now().Add(b.o.Patience)
 	pause := 20 * time.Millisecond
+	var absent error // why there is no daemon
 	for {
 		err := f()
 		var again *errAgain
@@ -253,11 +263,11 @@ func (b *Bridge) persist(ctx context.Context, f func() error) error {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("the daemon cannot be reached: %w", again.cause)
+			return fmt.Errorf("the daemon cannot be reached: %w", cmp.Or(absent, again.cause))
 		}
 		if b.o.Ensure != nil {
-			if err := b.o.Ensure(ctx); err != nil {
-				b.o.Log.Debug().Err(err).Msg("no daemon")
+			if absent = b.o.Ensure(ctx); absent != nil {
+				b.o.Log.Debug().Err(absent).Msg("no daemon")
 			}
 		}
 		select {
@@ -311,10 +321,19 @@ func (b *Bridge) events(ctx context.Context, res *http.Response, f func([]byte))
 	case res.StatusCode == http.StatusAccepted || len(bytes.TrimSpace(body)) == 0:
 		return nil
 	case !json.Valid(body):
-		return fmt.Errorf("the daemon answered HTTP %s: %.200s", res.Status, body)
+		return notMessage(res, body)
 	}
 	f(body)
 	return nil
+}
+
+// notMessage is the error of an answer that is no message. After a 4xx nothing ran.
+func notMessage(res *http.Response, body []byte) error {
+	text := fmt.Sprintf("the daemon answered HTTP %s: %.200s", res.Status, bytes.TrimSpace(body))
+	if res.StatusCode/100 == 4 {
+		return &errRefused{text}
+	}
+	return errors.New(text)
 }
 
 // isAnswer reports whether a message is an answer and no notification or request.
