@@ -98,7 +98,7 @@ func (t *tail) line(text string) {
 	t.log.Debug().Str("stderr", text).Send()
 }
 
-// text is the kept end of stderr: whole lines where there are any, valid UTF-8,
+// text is the kept end of stderr: whole lines where any say something, valid UTF-8,
 // configured values hidden.
 func (t *tail) text() string {
 	t.mu.Lock()
@@ -108,7 +108,7 @@ func (t *tail) text() string {
 	t.mu.Unlock()
 	s = t.mask.mask(s)
 	if cut {
-		if _, after, ok := strings.Cut(s, "\n"); ok {
+		if _, after, _ := strings.Cut(s, "\n"); strings.TrimSpace(after) != "" {
 			s = after
 		} else { // half a secret may stand at the cut
 			s = s[min(len(s), t.mask.longest()):]

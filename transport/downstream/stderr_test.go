@@ -78,3 +78,25 @@ func TestC44TheKeptEndOfStderrBeginsWithNoHalfOfASecret(t *testing.T) {
 		}
 	}
 }
+
+func TestC20ALastLineLongerThanWhatIsKeptIsShownAsFarAsItIs(t *testing.T) {
+	const secret = "hunter2-and-more-of-it"
+	mask := newMasker(map[string]string{"KEY": secret})
+	for _, end := range []string{"", "\n", "\r\n\n"} {
+		for shift := range 2 * len(secret) {
+			tl := &tail{mask: mask, log: zerolog.Nop(), life: &atomic.Int64{}}
+			tl.take([]byte(strings.Repeat(".", shift)))
+			for !tl.cut {
+				tl.take([]byte(strings.Repeat(secret, 300)))
+			}
+			tl.take([]byte("boom" + end))
+			text, last := tl.text(), tl.last()
+			if !strings.HasSuffix(text, "boom"+end) || last == "" {
+				t.Fatalf("with %q at the end it ends with %q, and an error says %q", end, text[max(len(text)-20, 0):], last)
+			}
+			if strings.Contains(text+last, secret[len(secret)-3:]) {
+				t.Fatalf("shifted by %d it begins with %.60q", shift, text)
+			}
+		}
+	}
+}
