@@ -158,6 +158,24 @@ func TestC69AReopenedStreamTakesOver(t *testing.T) {
 	}
 }
 
+// TestC92AStreamThatCannotBeResumedBeginsAnew: no event has an id here, so whatever a client
+// names is of another life, and what it missed is fetched with the tools for results.
+func TestC92AStreamThatCannotBeResumedBeginsAnew(t *testing.T) {
+	f := start(t)
+	for i, last := range []string{"1", "s_3", "what is this"} {
+		path := fmt.Sprintf("/mcp/a%d", i)
+		sid := f.login(path)
+		s, resp := f.open("GET", path, "", sessionHeader, sid, "Accept", "text/event-stream", "Last-Event-Id", last)
+		if resp.StatusCode != http.StatusOK {
+			t.Fatalf("after %q: %s", last, resp.Status)
+		}
+		f.gw.agent(path[len("/mcp/"):]).change(`[{"name":"d__new","inputSchema":{"type":"object"}}]`)
+		if e := s.next(t); !strings.Contains(e, "list_changed") {
+			t.Errorf("the news after %q: %s", last, e)
+		}
+	}
+}
+
 // TestC69AStreamThatNobodyReadsIsBrokenOff after a moment, in the midst of a write.
 func TestC69AStreamThatNobodyReadsIsBrokenOff(t *testing.T) {
 	inBubble(t, func(b *slow) {

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -212,6 +213,8 @@ func (v visit) stand(sess *session, seen func(http.Header, int)) {
 		return
 	}
 	v.r, v.standing = v.r.WithContext(ctx), mine
+	v.r.Header = maps.Clone(v.r.Header) // that of the request may be shared with others
+	v.r.Header.Del("Last-Event-Id")     // no event has an id to go on from: the stream begins anew
 	v.opened = func(s *stream) { sess.stream.Store(s) }
 	v.sdk(v.s.eras.legacy, message{}, seen)
 }
