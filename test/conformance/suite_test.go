@@ -147,6 +147,15 @@ func judge(t *testing.T, revision string, scores map[string]score, expected map[
 	if len(scores) != required[revision] {
 		t.Errorf("%d scenarios ran, %d are required: %q", len(scores), required[revision], slices.Sorted(maps.Keys(scores)))
 	}
+	var clean int
+	var sum score
+	for _, s := range scores {
+		sum.passed, sum.failed = sum.passed+s.passed, sum.failed+s.failed
+		if s.passed > 0 && s.failed == 0 {
+			clean++
+		}
+	}
+	t.Logf("%d of %d required scenarios without a failed check; %d checks passed, %d failed", clean, required[revision], sum.passed, sum.failed)
 	for _, name := range slices.Sorted(maps.Keys(scores)) {
 		s, why := scores[name], expected[name]
 		switch {
