@@ -33,7 +33,7 @@ func exitCode(err error) int {
 func TestTheDemoShowsEqualHashesAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	d := mcptest.NewDaemon(t, "")
-	tree := t.TempDir()
+	tree := filepath.Join(t.TempDir(), `${NOT_A_VARIABLE} "é"`)
 	for i := range 40 {
 		dir := filepath.Join(tree, fmt.Sprintf("dir %d", i%4))
 		if err := errors.Join(os.MkdirAll(dir, 0o700),
@@ -220,4 +220,22 @@ func TestC71ASecondDaemonOnTheSameDataRefusesAndTouchesNothing(t *testing.T) {
 	h.Kill9()
 	h.StartAgain() // the lock died with its owner
 	readBack(t, h.Agent("a"), receipt)
+}
+
+func TestTheDemoSaysWhatIsWrongWithItsFolder(t *testing.T) {
+	t.Parallel()
+	d := mcptest.NewDaemon(t, "")
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{file + ".none", file} {
+		cmd := d.Command("demo", "--dir", dir)
+		var said strings.Builder
+		cmd.Stderr = &said
+		out, err := cmd.Output()
+		if code := exitCode(err); code != 5 || len(out) > 0 || !strings.Contains(said.String(), "--dir") || !strings.Contains(said.String(), dir) {
+			t.Errorf("%s: exit code %d, %q, %q", dir, code, out, said.String())
+		}
+	}
 }

@@ -35,6 +35,11 @@ its SHA-256 compared with what the server wrote. Nothing is left behind.`
 }
 
 func (cmd demoCmd) Run(a *app) error {
+	root, err := os.OpenRoot(cmd.Dir) // as the server will, whose complaint nobody sees
+	if err != nil {
+		return fail(codeNotFound, fmt.Errorf("--dir: %w", err))
+	}
+	root.Close()
 	dir, err := os.MkdirTemp("", "mcphubd-demo-")
 	if err != nil {
 		return err
@@ -84,13 +89,14 @@ func (d *demo) start() error {
 	if err != nil {
 		return err
 	}
+	literal := func(path string) string { return strings.ReplaceAll(path, "${", "$${") }
 	conf, err := config.Parse("demo.toml", fmt.Appendf(nil, `
 listen = "127.0.0.1:0"
 socket = %q
 [servers.tree]
 command = %q
 args    = ["sample", "--dir", %q, "--ledger", %q]
-`, filepath.Join(d.dir, "sock"), self, d.tree, d.ledger()), config.OS())
+`, literal(filepath.Join(d.dir, "sock")), literal(self), literal(d.tree), literal(d.ledger())), config.OS())
 	if err != nil {
 		return err
 	}
