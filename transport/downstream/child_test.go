@@ -79,6 +79,16 @@ func (c *child) serve() {
 		helper.Stdout, helper.Stderr = os.Stdout, os.Stderr
 		_ = helper.Start()
 		defer func() { select {} }()
+	case "polite": // says how often it was told to end, once it has been and its stdin is shut
+		told := make(chan os.Signal, 8)
+		signal.Notify(told, syscall.SIGTERM)
+		fmt.Println("up")
+		<-told
+		fmt.Println("told")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		signal.Stop(told) // what was delivered is in the channel after this
+		fmt.Println(1 + len(told))
+		return
 	case "helper": // leaves one behind that keeps the pipes open
 		helper := exec.Command("sleep", "3600")
 		helper.Stdout, helper.Stderr = os.Stdout, os.Stderr

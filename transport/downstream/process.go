@@ -197,7 +197,8 @@ func (p *process) reap(cmd *exec.Cmd) {
 	close(p.exited)
 }
 
-// signal reaches the group, and the child should it have left the group.
+// signal reaches the group, and the child should it have left the group. It comes once:
+// a second SIGTERM means "at once" to many programs.
 func (p *process) signal(s syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -205,7 +206,9 @@ func (p *process) signal(s syscall.Signal) {
 		return
 	}
 	_ = syscall.Kill(-p.pid, s)
-	_ = syscall.Kill(p.pid, s)
+	if group, err := syscall.Getpgid(p.pid); err != nil || group != p.pid {
+		_ = syscall.Kill(p.pid, s)
+	}
 }
 
 // stop ends the child: after its stdin was closed it gets grace to go, after TERM

@@ -1,6 +1,7 @@
 package downstream
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -281,4 +282,26 @@ func TestTheGroupDiesWithTheDaemon(t *testing.T) {
 	_ = daemon.Process.Kill()
 	_ = daemon.Wait()
 	eventually(t, "child and helper are gone", func() bool { return !groupLives(pid) })
+}
+
+// TestAChildIsToldToEndOnce: many programs take a second SIGTERM for "now". The kernel
+// joins two that come close, so the child is asked a few times.
+func TestAChildIsToldToEndOnce(t *testing.T) {
+	for range 20 {
+		p, err := start(stdio(t, "polite").Server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := bufio.NewScanner(p.stdout)
+		said.Scan() // up
+		p.signal(syscall.SIGTERM)
+		said.Scan() // told
+		p.stdin.Close()
+		said.Scan()
+		if got := said.Text(); got != "1" {
+			t.Errorf("told %q times", got)
+		}
+		<-p.exited
+		closeAll([]*os.File{p.stdout.f, p.stderr.f})
+	}
 }
