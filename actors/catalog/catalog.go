@@ -112,8 +112,8 @@ const (
 
 // List returns the JSON array of the tools that scope sees, by server and then by
 // name, followed by own. An entry is as its server wrote it but for the name; a
-// name that had to be changed stays visible as the title, if there is none, and one
-// that lost a part is told whole in the description; a
+// name that had to be changed stays visible as the title, and one that lost a part, or
+// has another title, is told whole in the description; a
 // description beyond maxDescription is cut, with a mark; and outputSchema is
 // treated as output says (nil keeps all), or cut out when clients could not bear
 // it. The same tools give the same bytes.
@@ -159,7 +159,7 @@ func (it *item) appendTo(b []byte, how Output) []byte {
 		name = append(append(name, `,"title":`...), quote(t.Name)...)
 	}
 	edits := append([]edit{{t.NameAt, name}}, t.cuts...)
-	if it.short {
+	if it.short || !it.asIs && t.Titled {
 		edits = it.tellWhole(edits)
 	}
 	switch {

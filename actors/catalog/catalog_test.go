@@ -80,11 +80,12 @@ func TestC53OddNamesAreMappedAndStayVisible(t *testing.T) {
 	}
 }
 
+// TestTitleOfTheServerStays, and the description tells the name that was changed.
 func TestTitleOfTheServerStays(t *testing.T) {
 	for _, more := range []string{`,"title":"T"`, `,"annotations":{"title":"T"}`} {
 		tools, _ := ParseTools([][]byte{page(entry("a.b", more))})
 		list := string(Build([]Server{{"s", tools}}).List(Scope{}, nil, nil))
-		if !strings.Contains(list, more+"}]") || strings.Count(list, "title") != 1 {
+		if !strings.Contains(list, more+"}]") || strings.Count(list, "title") != 1 || !strings.Contains(list, `"description":"Tool a.b of s. "`) {
 			t.Errorf("list %s", list)
 		}
 	}
