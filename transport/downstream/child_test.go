@@ -88,7 +88,7 @@ func (c *child) serve() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		signal.Stop(told) // what was delivered is in the channel after this
 		fmt.Println(1 + len(told))
-		return
+		select {}
 	case "helper": // leaves one behind that keeps the pipes open
 		helper := exec.Command("sleep", "3600")
 		helper.Stdout, helper.Stderr = os.Stdout, os.Stderr

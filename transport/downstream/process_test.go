@@ -285,7 +285,7 @@ func TestTheGroupDiesWithTheDaemon(t *testing.T) {
 }
 
 // TestAChildIsToldToEndOnce: many programs take a second SIGTERM for "now". The kernel
-// joins two that come close, so the child is asked a few times.
+// joins two that come close, so there are a few children.
 func TestAChildIsToldToEndOnce(t *testing.T) {
 	for range 20 {
 		p, err := start(stdio(t, "polite").Server)
@@ -301,6 +301,7 @@ func TestAChildIsToldToEndOnce(t *testing.T) {
 		if got := said.Text(); got != "1" {
 			t.Errorf("told %q times", got)
 		}
+		p.signal(syscall.SIGKILL)
 		<-p.exited
 		closeAll([]*os.File{p.stdout.f, p.stderr.f})
 	}
