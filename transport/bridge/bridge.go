@@ -78,19 +78,17 @@ func Run(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 	}
 	b.finish(ctx)
 	cancel()
-	b.link.end()
-	b.wait()
+	b.wait(b.link.end)
 	return input.err
 }
 
 const (
-	// farewell is the usual one, and goodbye is how long we wait for the end of what was
-	// abandoned: a client that closes our stdin wants us gone within a second.
+	// farewell is the usual one, parting is how long the daemon may take to hear that we go,
+	// and goodbye is how long we wait for the end of what was abandoned, beside that: a client
+	// that closes our stdin wants us gone within a second, also when the daemon stands still.
 	farewell = 500 * time.Millisecond
+	parting  = 400 * time.Millisecond
 	goodbye  = 200 * time.Millisecond
-	// parting is how long the daemon may take to hear that we go. Where it is there and the
-	// machine is not very busy, that takes no time.
-	parting = time.Second
 )
 
 // finish waits a moment for the answers to what was asked last.
@@ -104,17 +102,19 @@ func (b *Bridge) finish(ctx context.Context) {
 	}
 }
 
-// wait returns when all work has ended, or cannot: a client that does not read keeps a
-// write for ever.
-func (b *Bridge) wait() {
+// wait returns when last and all work have ended, or the work cannot: a client that does not
+// read keeps a write for ever.
+func (b *Bridge) wait(last func()) {
 	done := make(chan struct{})
 	go func() {
 		b.work.Wait()
 		close(done)
 	}()
+	patience := time.After(goodbye)
+	last()
 	select {
 	case <-done:
-	case <-time.After(goodbye):
+	case <-patience:
 	}
 }
 
