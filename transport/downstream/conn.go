@@ -95,6 +95,8 @@ func (c *Conn) Call(ctx context.Context, req actors.Request) (actors.Answer, err
 	}
 	if c.info.Protocol >= modern {
 		req = c.stamped(id, req)
+	} else {
+		req = older(id, req)
 	}
 	p.compose(id, req)
 	// A broken pipe ends the connection, and that answers the call.

@@ -22,8 +22,11 @@ const (
 // compose makes the HTTP request of a call. Its bytes are its own: HTTP may read them
 // longer than the call lasts.
 func (s *session) compose(id uint64, req actors.Request) request {
-	params := paramsOf(id, req)
 	protocol := s.agreed()
+	if protocol < modern {
+		req = older(id, req)
+	}
+	params := paramsOf(id, req)
 	q := request{method: http.MethodPost}
 	if protocol < modern {
 		q.header, q.whole = s.plainHeaders(protocol), true

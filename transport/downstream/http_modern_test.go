@@ -108,6 +108,49 @@ func TestAServerThatLeavesTheRevisionIsAskedAnew(t *testing.T) {
 	}
 }
 
+// TestC57AnOlderServerIsNotToldOfTheNewestRevision: one that knows both takes a request that
+// carries it for one of another session, as servers made with the SDK of today do.
+func TestC57AnOlderServerIsNotToldOfTheNewestRevision(t *testing.T) {
+	p := newPeer(t)
+	p.first = func(w http.ResponseWriter, _ *http.Request, m message) bool {
+		named := m.Method == "tools/call" && strings.Contains(string(m.raw), metaProtocol)
+		if named {
+			reply(w, 400, "application/json", `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"error":{"code":-32022,"message":"this server is stateful"}}`)
+		}
+		return named
+	}
+	c := attach(t, p.remote(nil), actors.Events{})
+	const begin, end = `{"name":"echo","arguments":{"v":1.0},"_meta":{"traceparent":"00-x"`, `, "io.modelcontextprotocol/clientCapabilities":{}}}`
+	params := begin + `,"io.modelcontextprotocol/protocolVersion":"2026-07-28"` + end
+	got, err := bytesOf(c.Call(t.Context(), actors.Request{Method: "tools/call", Params: [][]byte{[]byte(params)}, Token: -1, Hold: 1 << 16}))
+	if err != nil || got != `{"v":1.0}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	if all := p.of("tools/call"); !strings.HasSuffix(all[len(all)-1].body, begin+end+"}") {
+		t.Errorf("it got %s", all[len(all)-1].body)
+	}
+	serves(t, c)
+}
+
+func TestOnlyTheRevisionIsTakenOutOfMeta(t *testing.T) {
+	const key = `"io.modelcontextprotocol/protocolVersion"`
+	for params, want := range map[string]string{
+		`{"_meta":{` + key + `:"x"}}`:                                              `{"_meta":{}}`,
+		`{"_meta":{ ` + key + ` : "x" , "a":1.0 }}`:                                `{"_meta":{ "a":1.0 }}`,
+		`{"a":1e400,"_meta":{"b":-0,` + key + `:"x","c":[ ]},"d":1}`:               `{"a":1e400,"_meta":{"b":-0,"c":[ ]},"d":1}`,
+		`{"_meta":{"b":1 , ` + key + `:{"y":[1]}}}`:                                `{"_meta":{"b":1}}`,
+		`{"_meta":{` + key + `:1,"b":1,` + key + `:2}}`:                            `{"_meta":{"b":1}}`,
+		`{"_meta":{"io.modelcontextprotocol\/protocolVersion":"x","b":1}}`:         `{"_meta":{"b":1}}`,
+		`{"arguments":{"_meta":{` + key + `:"x"},` + key + `:1},"_meta":{"a":1}}`:  `{"arguments":{"_meta":{` + key + `:"x"},` + key + `:1},"_meta":{"a":1}}`,
+		`{"_meta":{"b":{` + key + `:"x"}},"io.modelcontextprotocol/clientInfo":1}`: `{"_meta":{"b":{` + key + `:"x"}},"io.modelcontextprotocol/clientInfo":1}`,
+		`{"_meta":null,"a":` + key + `}`:                                           `{"_meta":null,"a":` + key + `}`,
+	} {
+		if got := string(withoutProtocol([]byte(params))); got != want {
+			t.Errorf("%s became %s, want %s", params, got, want)
+		}
+	}
+}
+
 func FuzzWithMetaKeepsWhatTheAgentSaid(f *testing.F) {
 	f.Add(`{"name":"x","_meta":{"a":1},"arguments":{"n":1.0}}`)
 	f.Add(`{ "_meta" : null }`)

@@ -58,6 +58,65 @@ func withMeta(params []byte, protocol, version string, req actors.Request) []byt
 	return params
 }
 
+// metaMark stands in every key of _meta that MCP itself defines, however it is escaped.
+var metaMark = []byte("io.modelcontextprotocol")
+
+// older is req for a server of an older revision.
+func older(id uint64, req actors.Request) actors.Request {
+	for _, piece := range req.Params {
+		if bytes.Contains(piece, metaMark) {
+			req.Params, req.Token = [][]byte{withoutProtocol(paramsOf(id, req))}, -1
+			return req
+		}
+	}
+	return req
+}
+
+// withoutProtocol takes the revision out of _meta that the agent speaks with this daemon. It
+// is not the server's, and one that knows both would take the request for one of the newest
+// (case C57). All other bytes stay as they are.
+func withoutProtocol(params []byte) []byte {
+	meta, ok := valueOf(params, "_meta")
+	if !ok || params[meta.A] != '{' {
+		return params
+	}
+	for {
+		at, there := memberOf(meta.Of(params), metaProtocol)
+		if !there {
+			return params
+		}
+		params = splice(params, wire.Span{A: meta.A + at.A, B: meta.A + at.B}, "")
+		meta.B -= at.B - at.A
+	}
+}
+
+// memberOf returns where a member of object stands, with the comma that goes when it goes.
+func memberOf(object []byte, key string) (at wire.Span, ok bool) {
+	first := true
+	at.A = 1 // behind the brace; later behind the value before
+	_ = wire.ScanObject(object, func(k []byte, v wire.Span) bool {
+		if ok = isKey(k, key); ok {
+			at.B = v.B
+		} else {
+			at.A, first = v.B, false
+		}
+		return !ok
+	})
+	if rest := bytes.TrimLeft(object[at.B:], " \t\r\n"); ok && first && rest[0] == ',' {
+		at.B = len(object) - len(rest) + 1
+	}
+	return at, ok
+}
+
+// isKey reports whether raw, as it stands between its quotes, is key.
+func isKey(raw []byte, key string) bool {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw) == key
+	}
+	var text string
+	return json.Unmarshal([]byte(`"`+string(raw)+`"`), &text) == nil && text == key
+}
+
 func quote(s string) string {
 	b, _ := json.Marshal(s)
 	return string(b)
