@@ -182,13 +182,13 @@ func (d Downstream) observe(l *ServerLine) {
 	}
 }
 
-// endOf is the last lines of stderr.
+// endOf is the last lines of stderr: whole ones, unless the last alone is too long.
 func endOf(all string) string {
 	if len(all) <= stderrShown {
 		return all
 	}
 	end := all[len(all)-stderrShown:]
-	if _, whole, ok := strings.Cut(end, "\n"); ok {
+	if _, whole, _ := strings.Cut(end, "\n"); strings.TrimSpace(whole) != "" {
 		return whole
 	}
 	return strings.ToValidUTF8(end, "")
