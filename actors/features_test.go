@@ -598,6 +598,38 @@ func TestC22LastKnownToolsAreListedAtOnceAndNoEmptyListReplacesThemUnseen(t *tes
 	})
 }
 
+func TestC12AHandshakeHardlyWaitsAndTellsWhatServersSaidLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		said, _ := offering(`{"tools":{}}`, nil)
+		said.says = "be \"kind\",\nalways"
+		mute, _ := offering(`{"tools":{}}`, nil)
+		up := make(chan struct{})
+		mute.connect = func(int) error { <-up; return nil }
+		r := newRig(t, "[servers.d]\ncommand=\"x\"\n[servers.mute]\ncommand=\"y\"\n", map[string]*fakeServer{"d": said, "mute": mute})
+		hello := func() (string, time.Duration) {
+			t.Helper()
+			s, began := r.session("a"), time.Now()
+			h, err := s.Hello(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return h.Instructions, time.Since(began)
+		}
+		if text, took := hello(); !strings.Contains(text, said.says) || took == 0 || took >= 100*time.Millisecond {
+			t.Errorf("beside a server that does not come up, after %v: %s", took, text)
+		}
+		close(up)
+		r.ready("mute")
+		r.stop()
+
+		said.connect = func(int) error { <-t.Context().Done(); return t.Context().Err() }
+		r.start()
+		if text, took := hello(); !strings.Contains(text, said.says) || took > 0 {
+			t.Errorf("in the next life, after %v: %s", took, text)
+		}
+	})
+}
+
 func TestOneServerAloneHasItsOwnNamesAndStoresNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const tool = `{"name":"echo","inputSchema":{"type":"object"},"outputSchema":{"type":"object","x":1.0}}`

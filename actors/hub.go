@@ -188,7 +188,7 @@ func (a *hubActor) serve(c config.Server, was ServerView) ServerView {
 		spoke = was.Info.Protocol
 	}
 	if known, ok := a.known[c.Name]; ok && len(v.Tools) == 0 && known.origin == originOf(c) {
-		v.Tools, spoke = known.tools, known.protocol
+		v.Tools, spoke, v.Info.Instructions = known.tools, known.protocol, known.instructions
 	}
 	delete(a.known, c.Name)
 	self, gen := a.self, a.gen
@@ -218,8 +218,8 @@ func (a *hubActor) serverChanged(m serverChanged) {
 	}
 	m.facts.Cause, m.facts.Stderr = config.Mask(m.facts.Cause, s.Config.Secrets), config.Mask(m.facts.Stderr, s.Config.Secrets)
 	m.facts.keep(s.ServerFacts)
-	if !sameSlice(m.facts.Tools, s.Tools) {
-		a.spool.remember(known(s.Config, m.facts.Info.Protocol, m.facts.Tools))
+	if !sameSlice(m.facts.Tools, s.Tools) || m.facts.Info.Instructions != s.Info.Instructions {
+		a.spool.remember(known(s.Config, m.facts.Info, m.facts.Tools))
 	}
 	s.ServerFacts = m.facts
 	a.problem(m, s.Config)

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"mcphubd/actors/catalog"
@@ -29,9 +28,10 @@ func (f *ServerFacts) keep(was ServerFacts) {
 
 // recalled is what a server listed in an earlier life of the daemon, and how it spoke.
 type recalled struct {
-	origin   string
-	protocol string
-	tools    []catalog.Tool
+	origin       string
+	protocol     string
+	instructions string
+	tools        []catalog.Tool
 }
 
 // maxKnown bounds what is kept of one server's list.
@@ -52,22 +52,24 @@ func recall(s *System, sp Spool) map[string]recalled {
 	}
 	for _, k := range rows {
 		tools, _ := catalog.ParseTools([][]byte{k.Tools}) // bad ones were left out before
-		var how struct{ Protocol string }
+		var how struct{ Protocol, Instructions string }
 		_ = json.Unmarshal(k.Tools, &how) // none in rows from before
-		all[k.Server] = recalled{k.Origin, how.Protocol, tools}
+		all[k.Server] = recalled{k.Origin, how.Protocol, how.Instructions, tools}
 	}
 	return all
 }
 
-// known is the row of what a server lists now. A list that is too long is none.
-func known(c config.Server, protocol string, tools []catalog.Tool) store.Known {
-	b := fmt.Appendf(nil, `{"protocol":%q,"tools":[`, protocol)
+// known is the row of what a server says and lists now. What is too long is not kept.
+func known(c config.Server, info ConnInfo, tools []catalog.Tool) store.Known {
+	b := quoteTo([]byte(`{"protocol":`), info.Protocol)
+	b = quoteTo(append(b, `,"instructions":`...), info.Instructions)
+	b = append(b, `,"tools":[`...)
 	for i, t := range tools {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		if b = append(b, t.Raw...); len(b) > maxKnown {
-			return known(c, protocol, nil)
+			return known(c, ConnInfo{Protocol: info.Protocol}, nil)
 		}
 	}
 	return store.Known{Server: c.Name, Origin: originOf(c), Tools: append(b, `]}`...)}
