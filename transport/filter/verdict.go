@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // limitError says that a run was ended by a limit.
@@ -49,7 +48,7 @@ func (r *run) verdict(ctx context.Context, state *os.ProcessState) error {
 		return errors.New("jq: " + shortened(said, maxMessage))
 	case killed && ctx.Err() != nil:
 		return wordedCause(ctx)
-	case killed && state.UserTime()+state.SystemTime() > cpu-time.Second/2:
+	case killed && state.UserTime()+state.SystemTime() > cpu/2: // the limit counts in ticks, this is exact
 		return limitError(cpu.String() + " of processor time")
 	case killed:
 		return errors.New("jq: its process was killed, most likely because the machine is short of memory; try again later, or with less")
