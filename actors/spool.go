@@ -11,9 +11,13 @@ import (
 	"mcphubd/store"
 )
 
-// batchBytes is how much one transaction takes before it is committed, and how much the log
-// grows before it is copied into the file.
-const batchBytes = 4 << 20
+const (
+	// batchBytes is how much one transaction takes before it is committed.
+	batchBytes = 4 << 20
+	// copyBytes is how much the log grows before it is copied into the file, which flushes
+	// the disk twice.
+	copyBytes = 12 << 20
+)
 
 // Spool writes results and call records (records.go) to the store and keeps it in shape
 // (upkeep.go). All writes of the daemon go through it. The zero Spool keeps everything in

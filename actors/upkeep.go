@@ -6,7 +6,7 @@ import "time"
 
 // copy has the log copied into the file, when it has grown, beside what is written meanwhile.
 func (a *spoolActor) copy() {
-	if a.copying || a.logged < batchBytes {
+	if a.copying || a.logged < copyBytes {
 		return
 	}
 	a.copying, a.logged = true, 0

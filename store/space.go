@@ -119,6 +119,8 @@ func (w *Writer) Copy() error {
 	if w.copier == nil {
 		return nil
 	}
+	defer lend()()
+	defer w.again.Store(true)
 	if err := run(w.copier, "pragma wal_checkpoint(passive)", nil); err != nil {
 		return fmt.Errorf("copy the log: %w", err)
 	}
@@ -129,6 +131,8 @@ func (w *Writer) Copy() error {
 func (w *Writer) checkpoint(mode string) error {
 	w.copying.Lock()
 	defer w.copying.Unlock()
+	defer lend()()
+	w.again.Store(true)
 	w.conn.SetBusyTimeout(checkpointWait)
 	defer w.conn.SetBusyTimeout(busyTimeout)
 	return run(w.conn, "pragma wal_checkpoint("+mode+")", nil)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -29,6 +30,7 @@ type Writer struct {
 
 	copying sync.Mutex   // one checkpoint at a time
 	copier  *sqlite.Conn // of Copy
+	again   atomic.Bool  // the log was copied: the next commit may begin it anew, which flushes
 
 	dropped  []Key // keys whose chunks Prune still has to remove
 	finished []Key // keys taken off dropped by the open transaction
@@ -62,6 +64,9 @@ func (w *Writer) Begin() error {
 func (w *Writer) Commit() error {
 	if err := w.alive(); err != nil {
 		return fmt.Errorf("commit: %w", err)
+	}
+	if w.again.Swap(false) {
+		defer lend()()
 	}
 	if err := run(w.conn, "commit", nil); err != nil {
 		return fmt.Errorf("commit: %w", err)
