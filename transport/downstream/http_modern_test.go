@@ -3,6 +3,7 @@ package downstream
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,17 +120,31 @@ func TestC57AnOlderServerIsNotToldOfTheNewestRevision(t *testing.T) {
 		}
 		return named
 	}
-	c := attach(t, p.remote(nil), actors.Events{})
-	const begin, end = `{"name":"echo","arguments":{"v":1.0},"_meta":{"traceparent":"00-x"`, `, "io.modelcontextprotocol/clientCapabilities":{}}}`
-	params := begin + `,"io.modelcontextprotocol/protocolVersion":"2026-07-28"` + end
-	got, err := bytesOf(c.Call(t.Context(), actors.Request{Method: "tools/call", Params: [][]byte{[]byte(params)}, Token: -1, Hold: 1 << 16}))
-	if err != nil || got != `{"v":1.0}` {
-		t.Errorf("%s, %v", got, err)
+	old := newOldPeer(t)
+	for _, kind := range []struct {
+		*HTTP
+		got func() string
+	}{
+		{p.remote(nil), func() string { all := p.of("tools/call"); return all[len(all)-1].body }},
+		{old.remote(), func() string {
+			old.mu.Lock()
+			defer old.mu.Unlock()
+			at := slices.IndexFunc(old.seen, func(s sight) bool { return s.Method == "tools/call" })
+			return old.seen[at].body
+		}},
+	} {
+		c := attach(t, kind.HTTP, actors.Events{})
+		const begin, end = `{"name":"echo","arguments":{"v":1.0},"_meta":{"traceparent":"00-x"`, `, "io.modelcontextprotocol/clientCapabilities":{}}}`
+		params := begin + `,"io.modelcontextprotocol/protocolVersion":"2026-07-28"` + end
+		got, err := bytesOf(c.Call(t.Context(), actors.Request{Method: "tools/call", Params: [][]byte{[]byte(params)}, Token: -1, Hold: 1 << 16}))
+		if err != nil || got != `{"v":1.0}` {
+			t.Errorf("%s, %v", got, err)
+		}
+		if body := kind.got(); !strings.HasSuffix(body, begin+end+"}") {
+			t.Errorf("it got %s", body)
+		}
+		serves(t, c)
 	}
-	if all := p.of("tools/call"); !strings.HasSuffix(all[len(all)-1].body, begin+end+"}") {
-		t.Errorf("it got %s", all[len(all)-1].body)
-	}
-	serves(t, c)
 }
 
 func TestOnlyTheRevisionIsTakenOutOfMeta(t *testing.T) {

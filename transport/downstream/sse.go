@@ -213,7 +213,7 @@ func (c *Stream) Call(ctx context.Context, req actors.Request) (actors.Answer, e
 	// An answer may come on the stream before its POST is over, which is left to end then.
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, cancel)()
-	body := frameOf(id, req.Method, paramsOf(id, req))
+	body := frameOf(id, req.Method, paramsOf(id, older(id, req)))
 	go func() {
 		posted <- c.post(inner, body)
 		cancel()
