@@ -26,7 +26,7 @@ func (f *ServerFacts) keep(was ServerFacts) {
 	}
 }
 
-// recalled is what a server listed in an earlier life of the daemon, and how it spoke.
+// recalled is what a server said and listed in an earlier life of the daemon.
 type recalled struct {
 	origin       string
 	protocol     string

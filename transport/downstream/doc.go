@@ -16,9 +16,9 @@
 //
 // A stdio server reads initialize first, because some choke on anything else. One that
 // refuses it is started once more and asked server/discover; the result is remembered,
-// also over restarts of the daemon, and can be pinned (era.go). What the newest revision demands of each request is put
-// into its _meta, as far as the agent did not say it itself;
-// what an agent says of the newest revision is taken out for servers of an older one (modern.go).
+// also over restarts of the daemon, and can be pinned (era.go). What the newest revision
+// demands of each request is put into its _meta, as far as the agent did not say it itself;
+// the revision that an agent names is taken out for servers of an older one (modern.go).
 //
 // A line is as long as max_frame allows. Short ones are copied once into a pooled
 // buffer that becomes the body of the answer. Long ones flow through a splitter in

@@ -136,7 +136,14 @@ func isSuccess(res *http.Response) bool { return res.StatusCode >= 200 && res.St
 // paramsOf joins the params of req. The bytes are its own: HTTP may read them longer than
 // the call lasts.
 func paramsOf(id uint64, req actors.Request) []byte {
-	var params []byte
+	if len(req.Params) == 0 {
+		return nil
+	}
+	size := 20 // of a number in place of the token
+	for _, piece := range req.Params {
+		size += len(piece)
+	}
+	params := make([]byte, 0, size)
 	for i, piece := range req.Params {
 		if i == req.Token && req.Progress != nil {
 			params = strconv.AppendUint(params, id, 10)

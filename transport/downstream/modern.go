@@ -3,6 +3,7 @@ package downstream
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"mcphubd/actors"
@@ -74,7 +75,7 @@ func older(id uint64, req actors.Request) actors.Request {
 
 // withoutProtocol takes the revision out of _meta that the agent speaks with this daemon. It
 // is not the server's, and one that knows both would take the request for one of the newest
-// (case C57). All other bytes stay as they are.
+// (case C57). All other bytes stay as they are. params is its own to change.
 func withoutProtocol(params []byte) []byte {
 	meta, ok := valueOf(params, "_meta")
 	if !ok || params[meta.A] != '{' {
@@ -85,7 +86,7 @@ func withoutProtocol(params []byte) []byte {
 		if !there {
 			return params
 		}
-		params = splice(params, wire.Span{A: meta.A + at.A, B: meta.A + at.B}, "")
+		params = slices.Delete(params, meta.A+at.A, meta.A+at.B)
 		meta.B -= at.B - at.A
 	}
 }
